@@ -1,0 +1,1 @@
+//! Hugging Face checkpoints for dinoxide: configs, tensors, the hub's cache.

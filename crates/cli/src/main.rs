@@ -1,0 +1,2 @@
+//! The command `dinoxide`.
+fn main() {}

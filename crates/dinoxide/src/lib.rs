@@ -1,0 +1,1 @@
+//! DINOv2 and DINOv3 vision models on the CPU, with the numbers of Hugging Face Transformers.

@@ -1,0 +1,1 @@
+//! Pictures for dinoxide: bytes to oriented RGB pixels to pixel_values.

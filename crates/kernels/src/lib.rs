@@ -1,0 +1,1 @@
+//! Arithmetic on slices for dinoxide: GEMM, attention, norms, activations, resampling.
