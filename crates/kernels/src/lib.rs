@@ -1,1 +1,32 @@
-//! Arithmetic on slices for dinoxide: GEMM, attention, norms, activations, resampling.
+//! Arithmetic on slices: GEMM over packed weights, attention, norms, activations, RoPE, depthwise convolution,
+//! resampling. Knows no model.
+//!
+//! Every operation takes a [`Context`] (instruction set, thread pool, scratch memory). Every operation has a naive
+//! twin in [`reference`], which is its specification. Results do not depend on the number of threads, nor on
+//! how many rows (pictures) are computed together: an element is always summed in the same order.
+
+mod activation;
+mod attention;
+mod context;
+mod depthwise;
+mod error;
+mod gemm;
+mod isa;
+mod layer_norm;
+mod matrix;
+mod patches;
+pub mod reference;
+pub mod resample;
+mod rope;
+
+pub use activation::{Activation, activate, gate};
+pub use attention::{AttentionShape, Qkv, attention, attention_with_probabilities};
+pub use context::{Context, ContextOptions};
+pub use depthwise::{DepthwiseShape, depthwise_conv7};
+pub use error::KernelError;
+pub use gemm::{Epilogue, PackedWeight, gemm};
+pub use isa::Isa;
+pub use layer_norm::layer_norm;
+pub use matrix::{MatMut, MatRef};
+pub use patches::{PatchLayout, PatchShape, patches};
+pub use rope::{RopeShape, rope};
