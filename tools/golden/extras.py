@@ -1,0 +1,1 @@
+def make(name, folder): pass
