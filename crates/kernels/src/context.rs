@@ -1,5 +1,8 @@
-//! The one thing passed down to every operation: instruction set, threads.
+//! The one thing passed down to every operation: instruction set, threads, scratch memory.
 
+use crate::pool::Pool;
+use crate::scratch::{Buffer, Scratch};
+use crate::simd::{Level, Operation};
 use crate::{Isa, KernelError};
 
 /// How to make a [`Context`].
@@ -11,12 +14,16 @@ pub struct ContextOptions {
     pub threads: Option<usize>,
 }
 
-/// Instruction set, thread pool and scratch memory of a computation.
+/// Instruction set, thread pool and scratch memory of a computation. Its threads sleep when there is nothing to do.
 #[derive(Debug)]
 pub struct Context {
-    isa: Isa,
-    threads: usize,
+    level: Level,
+    pool: Pool,
+    scratch: Scratch,
 }
+
+/// Tasks per thread that a split aims at: enough to even out threads of unequal speed.
+const TASKS_PER_THREAD: usize = 4;
 
 impl Context {
     /// Checks the level against the processor and starts the threads.
@@ -26,23 +33,127 @@ impl Context {
     /// cannot be started.
     pub fn new(options: ContextOptions) -> Result<Self, KernelError> {
         let isa = options.isa.unwrap_or_else(Isa::best);
-        if !isa.is_available() {
+        let level = Level::new(isa).ok_or_else(|| {
             let available = Isa::available().into_iter().map(Isa::name).collect::<Vec<_>>().join(", ");
-            return Err(KernelError::IsaNotAvailable { isa, available });
-        }
+            KernelError::IsaNotAvailable { isa, available }
+        })?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { isa, threads: options.threads.filter(|&n| n > 0).unwrap_or_else(cores) })
+        let threads = options.threads.filter(|&n| n > 0).unwrap_or_else(cores);
+        Ok(Self { level, pool: Pool::new(threads)?, scratch: Scratch::default() })
     }
 
     /// The instruction set level in use.
     #[must_use]
     pub fn isa(&self) -> Isa {
-        self.isa
+        self.level.isa()
     }
 
     /// The number of threads in use.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.threads
+        self.pool.threads()
+    }
+
+    /// Runs `f` on one of the context's threads. Operations called within start at once; called from outside, each
+    /// hands over to the threads and back. A forward pass is worth one `install`.
+    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        self.pool.install(f)
+    }
+
+    /// Runs `task(0)`, …, `task(count - 1)`, each once, in no particular order on the context's threads.
+    pub fn for_each(&self, count: usize, task: impl Fn(usize) + Sync) {
+        self.pool.for_each(count, task);
+    }
+
+    /// Cuts `data` into chunks of `chunk_len` (the last may be shorter) and runs `task(index, chunk)` for each on the
+    /// context's threads.
+    ///
+    /// # Panics
+    /// When `chunk_len` is 0 and `data` is not empty.
+    pub fn for_each_chunk_mut<T: Send>(
+        &self,
+        data: &mut [T],
+        chunk_len: usize,
+        task: impl Fn(usize, &mut [T]) + Sync,
+    ) {
+        self.pool.for_each_chunk_mut(data, chunk_len, task);
+    }
+
+    /// As [`Self::for_each_chunk_mut`] for two slices, each with its chunk length: `task(index, a's, b's)`.
+    ///
+    /// # Panics
+    /// When the slices do not have equally many chunks.
+    pub fn for_each_chunk_pair_mut<T: Send, U: Send>(
+        &self,
+        a: (&mut [T], usize),
+        b: (&mut [U], usize),
+        task: impl Fn(usize, &mut [T], &mut [U]) + Sync,
+    ) {
+        self.pool.for_each_chunk_pair_mut(a, b, task);
+    }
+
+    /// How many of `items` (at least 1) to give to one task: about four tasks a thread, but none of fewer than
+    /// `least` items, the number below which a task is not worth handing over (some 10 µs of work).
+    #[must_use]
+    pub fn items_per_task(&self, items: usize, least: usize) -> usize {
+        items.div_ceil(self.threads() * TASKS_PER_THREAD).max(least).max(1)
+    }
+
+    /// A scratch buffer of `len` floats, 64-byte aligned. Its contents are whatever it was last used for.
+    #[must_use]
+    pub fn scratch(&self, len: usize) -> Buffer<'_> {
+        self.scratch.take(len)
+    }
+
+    /// Bytes of scratch memory kept for reuse.
+    #[must_use]
+    pub fn scratch_bytes(&self) -> usize {
+        self.scratch.free_bytes()
+    }
+
+    /// Gives the scratch memory that is not in use back to the system.
+    pub fn release_scratch(&self) {
+        self.scratch.release();
+    }
+
+    /// The level's token.
+    pub(crate) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Runs an operation, compiled for the context's level, on the calling thread.
+    #[inline]
+    pub(crate) fn dispatch<O: Operation>(&self, operation: O) -> O::Output {
+        self.level.dispatch(operation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_has_the_level_and_the_threads_asked_for() {
+        for isa in Isa::available() {
+            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(3) }).unwrap();
+            assert_eq!((ctx.isa(), ctx.threads()), (isa, 3));
+        }
+    }
+
+    #[test]
+    fn no_threads_means_as_many_as_there_are_cores() {
+        let counted = Context::new(ContextOptions { isa: None, threads: Some(0) }).unwrap();
+        let default = Context::new(ContextOptions::default()).unwrap();
+        assert_eq!(counted.threads(), default.threads());
+        assert!(default.threads() >= 1);
+        assert_eq!(default.isa(), Isa::best());
+    }
+
+    #[test]
+    fn small_work_is_one_task() {
+        let ctx = Context::new(ContextOptions { isa: None, threads: Some(2) }).unwrap();
+        assert_eq!(ctx.items_per_task(10, 16), 16);
+        assert_eq!(ctx.items_per_task(800, 16), 100);
+        assert_eq!(ctx.items_per_task(0, 0), 1);
     }
 }

@@ -15,9 +15,12 @@ mod isa;
 mod layer_norm;
 mod matrix;
 mod patches;
+mod pool;
 pub mod reference;
 pub mod resample;
 mod rope;
+mod scratch;
+mod simd;
 
 pub use activation::{Activation, activate, gate};
 pub use attention::{AttentionShape, Qkv, attention, attention_with_probabilities};
@@ -30,3 +33,4 @@ pub use layer_norm::layer_norm;
 pub use matrix::{MatMut, MatRef};
 pub use patches::{PatchLayout, PatchShape, patches};
 pub use rope::{RopeShape, rope};
+pub use scratch::Buffer;

@@ -1,0 +1,147 @@
+//! Scratch memory: 64-byte aligned buffers that are taken from a [`crate::Context`] and go back when dropped, so that
+//! a computation repeated at the same sizes allocates nothing and touches no fresh page.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, PoisonError};
+
+/// Floats in a cache line, and in the widest vector.
+const LINE: usize = 16;
+
+/// A cache line.
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f32; LINE]);
+
+const _: () = assert!(size_of::<Line>() == LINE * size_of::<f32>());
+
+/// Floats in whole cache lines; as many as asked for, rounded up to lines.
+#[derive(Debug, Default)]
+pub(crate) struct AlignedFloats(Vec<Line>);
+
+impl AlignedFloats {
+    /// At least `len` floats, all 0.
+    pub(crate) fn zeroed(len: usize) -> Self {
+        Self(vec![Line([0.0; LINE]); len.div_ceil(LINE)])
+    }
+}
+
+impl Deref for AlignedFloats {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        // SAFETY: a line is 16 floats without padding, so n lines are 16n initialised floats.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * LINE)
+        }
+    }
+}
+
+impl DerefMut for AlignedFloats {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as in `deref`; the lines are borrowed mutably.
+        #[allow(unsafe_code)]
+        unsafe {
+            std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * LINE)
+        }
+    }
+}
+
+/// The buffers that are not in use.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    free: Mutex<Vec<AlignedFloats>>,
+}
+
+impl Scratch {
+    /// A buffer of `len` floats of any (initialised) contents: the smallest free one that is long enough. When none
+    /// is, a new one takes the place of the longest free one, so there are never more than were once in use together.
+    pub(crate) fn take(&self, len: usize) -> Buffer<'_> {
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = (0..free.len()).filter(|&i| free[i].len() >= len).min_by_key(|&i| free[i].len());
+        let found = fits.or_else(|| (0..free.len()).max_by_key(|&i| free[i].len()));
+        let taken = found.map(|i| free.swap_remove(i));
+        drop(free);
+        let floats = taken.filter(|floats| floats.len() >= len).unwrap_or_else(|| AlignedFloats::zeroed(len));
+        Buffer { home: self, floats, len }
+    }
+
+    /// Frees the buffers that are not in use.
+    pub(crate) fn release(&self) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Bytes of the buffers that are not in use.
+    pub(crate) fn free_bytes(&self) -> usize {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        free.iter().map(|floats| size_of_val::<[f32]>(floats)).sum()
+    }
+}
+
+/// Scratch floats, 64-byte aligned; they go back to their context when dropped.
+#[derive(Debug)]
+pub struct Buffer<'ctx> {
+    home: &'ctx Scratch,
+    floats: AlignedFloats,
+    len: usize,
+}
+
+impl Deref for Buffer<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.floats[..self.len]
+    }
+}
+
+impl DerefMut for Buffer<'_> {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.floats[..self.len]
+    }
+}
+
+impl Drop for Buffer<'_> {
+    fn drop(&mut self) {
+        let floats = std::mem::take(&mut self.floats);
+        self.home.free.lock().unwrap_or_else(PoisonError::into_inner).push(floats);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_of_the_length_asked_for() {
+        let scratch = Scratch::default();
+        for len in [0, 1, 16, 17, 1000] {
+            let buffer = scratch.take(len);
+            assert_eq!((buffer.len(), buffer.as_ptr().addr() % 64), (len, 0));
+        }
+    }
+
+    #[test]
+    fn a_repeated_computation_allocates_nothing() {
+        let scratch = Scratch::default();
+        let addresses = || {
+            let (a, b) = (scratch.take(1000), scratch.take(50));
+            let c = scratch.take(2000);
+            [a.as_ptr(), b.as_ptr(), c.as_ptr()]
+        };
+        let first = addresses();
+        let bytes = scratch.free_bytes();
+        assert_eq!(addresses(), first);
+        assert_eq!(scratch.free_bytes(), bytes);
+    }
+
+    #[test]
+    fn a_longer_buffer_takes_the_place_of_a_free_one() {
+        let scratch = Scratch::default();
+        for len in [16, 32, 48] {
+            drop(scratch.take(len));
+        }
+        assert_eq!(scratch.free_bytes(), 48 * 4);
+        scratch.release();
+        assert_eq!(scratch.free_bytes(), 0);
+    }
+}

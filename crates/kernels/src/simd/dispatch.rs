@@ -1,0 +1,81 @@
+//! From a level found at run time to code compiled for it: the only place with `#[target_feature]`.
+
+#[cfg(target_arch = "x86_64")]
+use super::x86::{Avx2, Avx512};
+use super::{Simd, portable::Portable};
+use crate::Isa;
+
+/// A computation written over any level: a struct with its arguments.
+pub(crate) trait Operation {
+    /// What it gives back.
+    type Output;
+
+    /// Does it. Must be `#[inline(always)]`, with everything that it calls per vector.
+    fn eval<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// An instruction set level that this processor has: it holds the token that proves it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Level {
+    /// See [`Isa::Portable`].
+    Portable(Portable),
+    /// See [`Isa::Avx2`].
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Avx2),
+    /// See [`Isa::Avx512`].
+    #[cfg(target_arch = "x86_64")]
+    Avx512(Avx512),
+}
+
+impl Level {
+    /// The level, when the processor has it.
+    pub(crate) fn new(isa: Isa) -> Option<Self> {
+        match isa {
+            Isa::Portable => Some(Self::Portable(Portable::new())),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => Avx2::new().map(Self::Avx2),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => Avx512::new().map(Self::Avx512),
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx2 | Isa::Avx512 => None,
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn isa(self) -> Isa {
+        match self {
+            Self::Portable(_) => Isa::Portable,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(_) => Isa::Avx2,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(_) => Isa::Avx512,
+        }
+    }
+
+    /// Runs an operation, compiled for this level, on the calling thread.
+    #[inline]
+    #[allow(unsafe_code)]
+    pub(crate) fn dispatch<O: Operation>(self, operation: O) -> O::Output {
+        match self {
+            Self::Portable(token) => operation.eval(token),
+            // SAFETY: the token exists only where AVX2 and FMA do.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2(token) => unsafe { eval_avx2(operation, token) },
+            // SAFETY: the token exists only where these AVX-512 features, AVX2 and FMA do.
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512(token) => unsafe { eval_avx512(operation, token) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn eval_avx2<O: Operation>(operation: O, token: Avx2) -> O::Output {
+    operation.eval(token)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+fn eval_avx512<O: Operation>(operation: O, token: Avx512) -> O::Output {
+    operation.eval(token)
+}

@@ -1,0 +1,191 @@
+//! The portable level: arrays and short loops that compilers turn into the baseline's vectors (SSE2, NEON).
+
+use super::Simd;
+
+/// The level that every processor has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Portable(());
+
+/// Two SSE2 or NEON registers.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(16))]
+pub(crate) struct Lanes([f32; LANES]);
+
+const LANES: usize = 8;
+
+/// 1.5 · 2²³: adding it leaves no bits for a fraction, so the addition rounds to an integer, ties to even.
+const TO_INTEGER: f32 = 12_582_912.0;
+
+const SIGN: u32 = 0x8000_0000;
+
+impl Portable {
+    /// The token; there is nothing to check.
+    pub(crate) fn new() -> Self {
+        Self(())
+    }
+}
+
+#[inline(always)]
+fn map(a: Lanes, f: impl Fn(f32) -> f32) -> Lanes {
+    Lanes(std::array::from_fn(
+        #[inline(always)]
+        |i| f(a.0[i]),
+    ))
+}
+
+#[inline(always)]
+fn zip(a: Lanes, b: Lanes, f: impl Fn(f32, f32) -> f32) -> Lanes {
+    Lanes(std::array::from_fn(
+        #[inline(always)]
+        |i| f(a.0[i], b.0[i]),
+    ))
+}
+
+/// Halves combined with halves, down to one.
+#[inline(always)]
+fn reduce(a: Lanes, f: impl Fn(f32, f32) -> f32) -> f32 {
+    let four: [f32; 4] = std::array::from_fn(|i| f(a.0[i], a.0[i + 4]));
+    f(f(four[0], four[2]), f(four[1], four[3]))
+}
+
+impl Simd for Portable {
+    type Vec = Lanes;
+    /// All ones or all zeros: selecting by bits needs no branch.
+    type Mask = [u32; LANES];
+
+    const LANES: usize = LANES;
+
+    #[inline(always)]
+    fn splat(self, x: f32) -> Lanes {
+        Lanes([x; LANES])
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn load_ptr(self, src: *const f32) -> Lanes {
+        // SAFETY: the caller vouches for `LANES` floats; an array of f32 has no alignment but theirs.
+        Lanes(unsafe { src.cast::<[f32; LANES]>().read() })
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_ptr(self, v: Lanes, dst: *mut f32) {
+        // SAFETY: as in `load_ptr`.
+        unsafe { dst.cast::<[f32; LANES]>().write(v.0) }
+    }
+
+    #[inline(always)]
+    fn load_part(self, src: &[f32], fill: f32) -> Lanes {
+        let mut lanes = [fill; LANES];
+        lanes[..src.len()].copy_from_slice(src);
+        Lanes(lanes)
+    }
+
+    #[inline(always)]
+    fn store_part(self, v: Lanes, dst: &mut [f32]) {
+        dst.copy_from_slice(&v.0[..dst.len()]);
+    }
+
+    #[inline(always)]
+    fn add(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| x + y)
+    }
+
+    #[inline(always)]
+    fn sub(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| x - y)
+    }
+
+    #[inline(always)]
+    fn mul(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| x * y)
+    }
+
+    #[inline(always)]
+    fn div(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| x / y)
+    }
+
+    #[inline(always)]
+    fn mul_add(self, a: Lanes, b: Lanes, c: Lanes) -> Lanes {
+        // Without the instruction, `f32::mul_add` is a call of a library function per lane.
+        let fused = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+        Lanes(std::array::from_fn(
+            #[inline(always)]
+            |i| if fused { a.0[i].mul_add(b.0[i], c.0[i]) } else { a.0[i] * b.0[i] + c.0[i] },
+        ))
+    }
+
+    #[inline(always)]
+    fn min(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| if x < y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn max(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| if x > y { x } else { y })
+    }
+
+    #[inline(always)]
+    fn sqrt(self, a: Lanes) -> Lanes {
+        map(a, f32::sqrt)
+    }
+
+    #[inline(always)]
+    fn abs(self, a: Lanes) -> Lanes {
+        map(a, |x| f32::from_bits(x.to_bits() & !SIGN))
+    }
+
+    #[inline(always)]
+    fn neg(self, a: Lanes) -> Lanes {
+        map(a, |x| f32::from_bits(x.to_bits() ^ SIGN))
+    }
+
+    #[inline(always)]
+    fn copy_sign(self, a: Lanes, sign: Lanes) -> Lanes {
+        zip(a, sign, |x, s| f32::from_bits((x.to_bits() & !SIGN) | (s.to_bits() & SIGN)))
+    }
+
+    #[inline(always)]
+    fn round(self, a: Lanes) -> Lanes {
+        map(a, |x| (x + TO_INTEGER) - TO_INTEGER)
+    }
+
+    #[inline(always)]
+    fn pow2(self, n: Lanes) -> Lanes {
+        // After the addition the low mantissa bits are the integer: no conversion, which saturates and so is slow.
+        map(biased(n), |x| f32::from_bits(x.to_bits() << 23))
+    }
+
+    #[inline(always)]
+    fn gt(self, a: Lanes, b: Lanes) -> [u32; LANES] {
+        std::array::from_fn(
+            #[inline(always)]
+            |i| if a.0[i] > b.0[i] { u32::MAX } else { 0 },
+        )
+    }
+
+    #[inline(always)]
+    fn select(self, mask: [u32; LANES], yes: Lanes, no: Lanes) -> Lanes {
+        Lanes(std::array::from_fn(
+            #[inline(always)]
+            |i| f32::from_bits((yes.0[i].to_bits() & mask[i]) | (no.0[i].to_bits() & !mask[i])),
+        ))
+    }
+
+    #[inline(always)]
+    fn reduce_sum(self, a: Lanes) -> f32 {
+        reduce(a, |x, y| x + y)
+    }
+
+    #[inline(always)]
+    fn reduce_max(self, a: Lanes) -> f32 {
+        reduce(a, f32::max)
+    }
+}
+
+/// Floats whose low mantissa bits are n + 127, the exponent field of 2ⁿ.
+#[inline(always)]
+fn biased(n: Lanes) -> Lanes {
+    map(n, |x| x + (TO_INTEGER + 127.0))
+}

@@ -1,0 +1,128 @@
+//! Every operation of every level that the processor has, against plain f32.
+
+use super::{Level, Operation, Simd, map_in_place};
+use crate::Isa;
+
+const SPECIAL: [f32; 16] = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.5,
+    2.5,
+    -3.5,
+    1e-40,
+    -1e-40,
+    f32::MAX,
+    f32::MIN,
+    f32::MIN_POSITIVE,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    f32::NAN,
+    1234.567,
+    -0.333,
+];
+
+fn each_level(mut test: impl FnMut(Level)) {
+    Isa::available().into_iter().filter_map(Level::new).for_each(&mut test);
+}
+
+/// Bits, but one NaN is as good as another.
+fn bits(x: f32) -> u32 {
+    if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }
+}
+
+/// All the two-operand operations on all pairs of special values.
+struct Binary;
+
+impl Operation for Binary {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, s: S) {
+        for (x, y) in SPECIAL.into_iter().flat_map(|x| SPECIAL.into_iter().map(move |y| (x, y))) {
+            let (a, b) = (s.splat(x), s.splat(y));
+            let check = |what: &str, got: S::Vec, want: f32| {
+                let mut out = [0.0; 16];
+                s.store(got, &mut out);
+                for got in &out[..S::LANES] {
+                    assert_eq!(bits(*got), bits(want), "{s:?} {what} {x} {y}: {got}, want {want}");
+                }
+            };
+            check("add", s.add(a, b), x + y);
+            check("sub", s.sub(a, b), x - y);
+            check("mul", s.mul(a, b), x * y);
+            check("div", s.div(a, b), x / y);
+            check("min", s.min(a, b), if x < y { x } else { y });
+            check("max", s.max(a, b), if x > y { x } else { y });
+            check("sqrt", s.sqrt(a), x.sqrt());
+            check("abs", s.abs(a), x.abs());
+            check("neg", s.neg(a), -x);
+            check("copy_sign", s.copy_sign(a, b), x.copysign(y));
+            check("select", s.select(s.gt(a, b), a, s.splat(7.0)), if x > y { x } else { 7.0 });
+        }
+    }
+}
+
+#[test]
+fn arithmetic_is_that_of_f32() {
+    each_level(|level| level.dispatch(Binary));
+}
+
+struct Unary;
+
+impl Operation for Unary {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, s: S) {
+        let first = |v: S::Vec| {
+            let mut out = [0.0; 16];
+            s.store(v, &mut out);
+            out[0]
+        };
+        for x in [0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 1e6 + 0.5, -4_194_304.0, 3.0, -7.7_f32] {
+            assert_eq!(first(s.round(s.splat(x))), x.round_ties_even(), "{s:?} round {x}");
+        }
+        for n in -127..=128_i32 {
+            let want = if n == -127 { 0.0 } else { 2.0_f64.powi(n) as f32 };
+            assert_eq!(first(s.pow2(s.splat(n as f32))), want, "{s:?} 2^{n}");
+        }
+        let (a, b, c) = (1.0 + f32::EPSILON, 1.0 - f32::EPSILON, -1.0);
+        let got = first(s.mul_add(s.splat(a), s.splat(b), s.splat(c)));
+        assert!(got == a.mul_add(b, c) || got == a * b + c, "{s:?} mul_add: {got}");
+    }
+}
+
+#[test]
+fn rounding_powers_and_fused_products_are_right() {
+    each_level(|level| level.dispatch(Unary));
+}
+
+struct Parts;
+
+impl Operation for Parts {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, s: S) {
+        let data: Vec<f32> = (0..40).map(|i| (i * i % 23) as f32 - 9.0).collect();
+        for n in 0..=S::LANES {
+            let v = s.load_part(&data[3..3 + n], -20.0);
+            assert_eq!(s.reduce_sum(v), data[3..3 + n].iter().sum::<f32>() - 20.0 * (S::LANES - n) as f32);
+            assert_eq!(s.reduce_max(v), data[3..3 + n].iter().copied().fold(-20.0, f32::max));
+            let mut out = vec![99.0; n];
+            s.store_part(v, &mut out);
+            assert_eq!(out, data[3..3 + n], "{s:?} {n} lanes");
+        }
+        for len in 0..40 {
+            let mut x = data[..len].to_vec();
+            map_in_place(s, &mut x, |v| s.add(v, s.splat(1.0)));
+            assert!(x.iter().zip(&data).all(|(x, d)| *x == d + 1.0), "{s:?} {len} floats");
+        }
+    }
+}
+
+#[test]
+fn parts_of_a_vector_load_store_and_reduce() {
+    each_level(|level| level.dispatch(Parts));
+}

@@ -1,0 +1,113 @@
+//! The vector trait: what an instruction set level can do with [`Simd::LANES`] floats at once. It has what the
+//! kernels call, and grows with them.
+//!
+//! Arithmetic is IEEE f32, each operation rounded once to nearest. The only differences between levels: how many
+//! lanes there are, whether [`Simd::mul_add`] rounds once or twice, and so the order of sums.
+
+use std::fmt::Debug;
+
+/// A token of an instruction set level, and its operations.
+pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
+    /// `LANES` floats.
+    type Vec: Copy + Debug + Send + Sync;
+    /// A yes or no per lane.
+    type Mask: Copy + Debug;
+
+    /// Floats in a vector; a power of two.
+    const LANES: usize;
+
+    /// All lanes `x`.
+    fn splat(self, x: f32) -> Self::Vec;
+
+    /// `LANES` floats at an address of any alignment.
+    ///
+    /// # Safety
+    /// The address must be valid for reading `LANES` floats.
+    #[allow(unsafe_code)]
+    unsafe fn load_ptr(self, src: *const f32) -> Self::Vec;
+
+    /// Stores `LANES` floats at an address of any alignment.
+    ///
+    /// # Safety
+    /// The address must be valid for writing `LANES` floats.
+    #[allow(unsafe_code)]
+    unsafe fn store_ptr(self, v: Self::Vec, dst: *mut f32);
+
+    /// The first lanes from `src`, which holds at most `LANES` floats; the others `fill`.
+    fn load_part(self, src: &[f32], fill: f32) -> Self::Vec;
+
+    /// Stores the first lanes into `dst`, which holds at most `LANES` floats.
+    fn store_part(self, v: Self::Vec, dst: &mut [f32]);
+
+    /// The first `LANES` floats of `src`.
+    #[inline(always)]
+    fn load(self, src: &[f32]) -> Self::Vec {
+        let src = &src[..Self::LANES];
+        // SAFETY: the slice has `LANES` floats.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.load_ptr(src.as_ptr())
+        }
+    }
+
+    /// Stores into the first `LANES` floats of `dst`.
+    #[inline(always)]
+    fn store(self, v: Self::Vec, dst: &mut [f32]) {
+        let dst = &mut dst[..Self::LANES];
+        // SAFETY: the slice has `LANES` floats.
+        #[allow(unsafe_code)]
+        unsafe {
+            self.store_ptr(v, dst.as_mut_ptr());
+        }
+    }
+
+    /// a + b.
+    fn add(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// a − b.
+    fn sub(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// a · b.
+    fn mul(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// a / b.
+    fn div(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// a · b + c: rounded once where the level has FMA, else twice.
+    fn mul_add(self, a: Self::Vec, b: Self::Vec, c: Self::Vec) -> Self::Vec;
+    /// The smaller; `b` when either is NaN (so `min(limit, x)` passes a NaN `x` on).
+    fn min(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// The larger; `b` when either is NaN (so `max(limit, x)` passes a NaN `x` on).
+    fn max(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// √a.
+    fn sqrt(self, a: Self::Vec) -> Self::Vec;
+    /// |a|, by clearing the sign bit.
+    fn abs(self, a: Self::Vec) -> Self::Vec;
+    /// −a, by flipping the sign bit.
+    fn neg(self, a: Self::Vec) -> Self::Vec;
+    /// The magnitude (all bits but the sign) of `a` with the sign of `sign`.
+    fn copy_sign(self, a: Self::Vec, sign: Self::Vec) -> Self::Vec;
+    /// The nearest integer, ties to even, for |a| ≤ 2²².
+    fn round(self, a: Self::Vec) -> Self::Vec;
+    /// 2ⁿ for integers n in −127..=128, made as exponent bits: −127 gives 0, 128 infinity; other n, or NaN, any value.
+    fn pow2(self, n: Self::Vec) -> Self::Vec;
+
+    /// a > b; no when either is NaN.
+    fn gt(self, a: Self::Vec, b: Self::Vec) -> Self::Mask;
+    /// `yes` where the mask holds, else `no`.
+    fn select(self, mask: Self::Mask, yes: Self::Vec, no: Self::Vec) -> Self::Vec;
+
+    /// Sum of all lanes, halves added to halves: an order that depends on the level alone.
+    fn reduce_sum(self, a: Self::Vec) -> f32;
+    /// The largest lane; unspecified when a lane is NaN.
+    fn reduce_max(self, a: Self::Vec) -> f32;
+}
+
+/// `x[i] = f(x[i])` for all of `x`; lanes past the end are given to `f` as 0.
+#[inline(always)]
+pub(crate) fn map_in_place<S: Simd>(simd: S, x: &mut [f32], f: impl Fn(S::Vec) -> S::Vec) {
+    let mut chunks = x.chunks_exact_mut(S::LANES);
+    for chunk in &mut chunks {
+        simd.store(f(simd.load(chunk)), chunk);
+    }
+    let tail = chunks.into_remainder();
+    if !tail.is_empty() {
+        simd.store_part(f(simd.load_part(tail, 0.0)), tail);
+    }
+}

@@ -1,0 +1,174 @@
+//! AVX2 and FMA: 8 lanes, 16 registers.
+
+use super::{super::Simd, instructions};
+use std::arch::x86_64::*;
+
+/// The token of AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Avx2(());
+
+/// A window of 8 that starts at `8 - n` has its first n lanes set, as the masked moves want them.
+static FIRST_LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+
+impl Avx2 {
+    /// The token, when the processor has AVX2 and FMA.
+    pub(crate) fn new() -> Option<Self> {
+        (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Self(()))
+    }
+
+    /// The mask of the first `n` lanes, n ≤ 8.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn first_lanes(self, n: usize) -> __m256i {
+        let window = &FIRST_LANES[8 - n..][..8];
+        // SAFETY: the window has 8 integers; the token proves the features.
+        unsafe { _mm256_loadu_si256(window.as_ptr().cast()) }
+    }
+
+    /// The sum of 8 lanes, halves added to halves.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(super) fn sum(self, a: __m256) -> f32 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let four = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+
+    /// The largest of 8 lanes.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    pub(super) fn largest(self, a: __m256) -> f32 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
+            let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
+        }
+    }
+}
+
+impl Simd for Avx2 {
+    type Vec = __m256;
+    type Mask = __m256;
+
+    const LANES: usize = 8;
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn splat(self, x: f32) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_set1_ps(x) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn load_ptr(self, src: *const f32) -> __m256 {
+        // SAFETY: the caller vouches for 8 floats; the token proves the features.
+        unsafe { _mm256_loadu_ps(src) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_ptr(self, v: __m256, dst: *mut f32) {
+        // SAFETY: the caller vouches for 8 floats; the token proves the features.
+        unsafe { _mm256_storeu_ps(dst, v) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn load_part(self, src: &[f32], fill: f32) -> __m256 {
+        let mask = self.first_lanes(src.len());
+        // SAFETY: lanes beyond the slice are masked off, so they are not read; the token proves the features.
+        unsafe {
+            let loaded = _mm256_maskload_ps(src.as_ptr(), mask);
+            _mm256_blendv_ps(_mm256_set1_ps(fill), loaded, _mm256_castsi256_ps(mask))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn store_part(self, v: __m256, dst: &mut [f32]) {
+        let mask = self.first_lanes(dst.len());
+        // SAFETY: lanes beyond the slice are masked off, so they are not written; the token proves the features.
+        unsafe { _mm256_maskstore_ps(dst.as_mut_ptr(), mask, v) }
+    }
+
+    instructions! {
+        add(a, b) = _mm256_add_ps;
+        sub(a, b) = _mm256_sub_ps;
+        mul(a, b) = _mm256_mul_ps;
+        div(a, b) = _mm256_div_ps;
+        mul_add(a, b, c) = _mm256_fmadd_ps;
+        min(a, b) = _mm256_min_ps;
+        max(a, b) = _mm256_max_ps;
+        sqrt(a) = _mm256_sqrt_ps;
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn abs(self, a: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_andnot_ps(_mm256_set1_ps(-0.0), a) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn neg(self, a: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_xor_ps(_mm256_set1_ps(-0.0), a) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn copy_sign(self, a: __m256, sign: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let bit = _mm256_set1_ps(-0.0);
+            _mm256_or_ps(_mm256_andnot_ps(bit, a), _mm256_and_ps(bit, sign))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn round(self, a: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn pow2(self, n: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let exponent = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<23>(exponent))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn gt(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_cmp_ps::<_CMP_GT_OQ>(a, b) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn select(self, mask: __m256, yes: __m256, no: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_blendv_ps(no, yes, mask) }
+    }
+
+    #[inline(always)]
+    fn reduce_sum(self, a: __m256) -> f32 {
+        self.sum(a)
+    }
+
+    #[inline(always)]
+    fn reduce_max(self, a: __m256) -> f32 {
+        self.largest(a)
+    }
+}

@@ -1,0 +1,154 @@
+//! AVX-512 F, BW, DQ and VL, with AVX2 and FMA below: 16 lanes, 32 registers, masks.
+
+use super::{super::Simd, Avx2, instructions};
+use std::arch::x86_64::*;
+
+/// The token of AVX-512; it holds the token of the level below.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Avx512(Avx2);
+
+impl Avx512 {
+    /// The token, when the processor has all of the features.
+    pub(crate) fn new() -> Option<Self> {
+        let found = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vl");
+        Avx2::new().filter(|_| found).map(Self)
+    }
+
+    /// The mask of the first `n` lanes, n ≤ 16.
+    #[inline(always)]
+    fn first_lanes(self, n: usize) -> __mmask16 {
+        assert!(n <= Self::LANES, "{n} floats for 16 lanes");
+        ((1_u32 << n) - 1) as __mmask16
+    }
+
+    /// The lower and the upper 8 lanes.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn halves(self, a: __m512) -> (__m256, __m256) {
+        // SAFETY: the token proves the features.
+        unsafe { (_mm512_castps512_ps256(a), _mm512_extractf32x8_ps::<1>(a)) }
+    }
+}
+
+impl Simd for Avx512 {
+    type Vec = __m512;
+    type Mask = __mmask16;
+
+    const LANES: usize = 16;
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn splat(self, x: f32) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_set1_ps(x) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn load_ptr(self, src: *const f32) -> __m512 {
+        // SAFETY: the caller vouches for 16 floats; the token proves the features.
+        unsafe { _mm512_loadu_ps(src) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_ptr(self, v: __m512, dst: *mut f32) {
+        // SAFETY: the caller vouches for 16 floats; the token proves the features.
+        unsafe { _mm512_storeu_ps(dst, v) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn load_part(self, src: &[f32], fill: f32) -> __m512 {
+        let mask = self.first_lanes(src.len());
+        // SAFETY: lanes beyond the slice are masked off, so they are not read; the token proves the features.
+        unsafe { _mm512_mask_loadu_ps(_mm512_set1_ps(fill), mask, src.as_ptr()) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn store_part(self, v: __m512, dst: &mut [f32]) {
+        let mask = self.first_lanes(dst.len());
+        // SAFETY: lanes beyond the slice are masked off, so they are not written; the token proves the features.
+        unsafe { _mm512_mask_storeu_ps(dst.as_mut_ptr(), mask, v) }
+    }
+
+    instructions! {
+        add(a, b) = _mm512_add_ps;
+        sub(a, b) = _mm512_sub_ps;
+        mul(a, b) = _mm512_mul_ps;
+        div(a, b) = _mm512_div_ps;
+        mul_add(a, b, c) = _mm512_fmadd_ps;
+        min(a, b) = _mm512_min_ps;
+        max(a, b) = _mm512_max_ps;
+        sqrt(a) = _mm512_sqrt_ps;
+        abs(a) = _mm512_abs_ps;
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn neg(self, a: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_xor_ps(_mm512_set1_ps(-0.0), a) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn copy_sign(self, a: __m512, sign: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let bit = _mm512_set1_ps(-0.0);
+            _mm512_or_ps(_mm512_andnot_ps(bit, a), _mm512_and_ps(bit, sign))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn round(self, a: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn pow2(self, n: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let exponent = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
+            _mm512_castsi512_ps(_mm512_slli_epi32::<23>(exponent))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn gt(self, a: __m512, b: __m512) -> __mmask16 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_cmp_ps_mask::<_CMP_GT_OQ>(a, b) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn select(self, mask: __mmask16, yes: __m512, no: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_mask_blend_ps(mask, no, yes) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn reduce_sum(self, a: __m512) -> f32 {
+        let (low, high) = self.halves(a);
+        // SAFETY: the token proves the features.
+        self.0.sum(unsafe { _mm256_add_ps(low, high) })
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn reduce_max(self, a: __m512) -> f32 {
+        let (low, high) = self.halves(a);
+        // SAFETY: the token proves the features.
+        self.0.largest(unsafe { _mm256_max_ps(low, high) })
+    }
+}

@@ -1,0 +1,22 @@
+//! The x86-64 levels. An intrinsic may be called only where its features are; that is what a token proves.
+
+mod avx2;
+mod avx512;
+
+pub(crate) use avx2::Avx2;
+pub(crate) use avx512::Avx512;
+
+/// Lists the operations that are one intrinsic each.
+macro_rules! instructions {
+    ($($name:ident($($arg:ident),+) = $intrinsic:ident;)+) => {
+        $(
+            #[inline(always)]
+            #[allow(unsafe_code)]
+            fn $name(self, $($arg: Self::Vec),+) -> Self::Vec {
+                // SAFETY: the token exists only where the level's features do.
+                unsafe { $intrinsic($($arg),+) }
+            }
+        )+
+    };
+}
+use instructions;
