@@ -78,12 +78,16 @@ def rounding(model: PreTrainedModel, inputs: Tensors, kept: Tensors, hidden: Hid
 
 
 def checked_outputs(
-    model: PreTrainedModel, inputs: Tensors, hidden: Hidden = "none", attentions: bool = False
+    model: PreTrainedModel,
+    inputs: Tensors,
+    hidden: Hidden = "none",
+    attentions: bool = False,
+    limit: float = MAX_ROUNDING,
 ) -> tuple[Tensors, dict[str, str]]:
     """Outputs, with their measured rounding error as metadata; refuses ill-conditioned ones."""
     kept = outputs(model, inputs, hidden, attentions)
     error = rounding(model, inputs, kept, hidden, attentions)
-    if error > MAX_ROUNDING:
+    if error > limit:
         raise ValueError(f"float32 is {error:g} away from float64: weights too wild for a golden")
     return kept, {"float64_max_abs": f"{error:.2e}"}
 
@@ -103,10 +107,10 @@ def pixels(fixture: str, run: Run) -> tuple[torch.Tensor, dict[str, str]]:
     return hash32(seed, run.shape), {"pixel_values": hash32_name(seed, run.shape)}
 
 
-def golden(model: PreTrainedModel, fixture: str, run: Run) -> tuple[Tensors, dict[str, str]]:
+def golden(model: PreTrainedModel, fixture: str, run: Run, limit: float = MAX_ROUNDING) -> tuple[Tensors, dict[str, str]]:
     """Tensors and metadata of a plain forward."""
     pixel_values, recipe = pixels(fixture, run)
-    kept, measured = checked_outputs(model, {"pixel_values": pixel_values}, run.hidden, run.attentions)
+    kept, measured = checked_outputs(model, {"pixel_values": pixel_values}, run.hidden, run.attentions, limit)
     if run.store_pixels:
         kept["pixel_values"] = pixel_values
     return kept, about(model) | recipe | measured | {"what": run.what or run.name}

@@ -37,7 +37,7 @@ VIT_RUNS = (
     Run("portrait", 56, 28, what="taller than wide, 14 x 7"),
     Run("landscape", 28, 44, what="wider than tall, 7 x 11"),
     Run("ragged", 30, 33, what="not a multiple of the patch: cut to 28 x 32"),
-    Run("larger", 36, 40, what="larger than the stored grid on both axes, 9 x 10"),
+    Run("larger", 32, 36, what="larger than the stored grid on both axes, 8 x 9"),
 )
 THIN_RUNS = tuple(Run(f"thin-{h}x8", h, 8, what="a grid that a float scale would get one row short") for h in (244, 460, 488))
 RAGGED_NATIVE = Run("ragged-native", 30, 30, what="cut to 28 x 28: the table is used as it is")
