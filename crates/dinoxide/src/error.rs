@@ -1,0 +1,87 @@
+//! The errors of the public API: what went wrong, with what, whose fault it is, and what to do about it.
+
+use dinoxide_checkpoint::CheckpointError;
+use dinoxide_image::ImageError;
+use dinoxide_kernels::KernelError;
+use dinoxide_model::ModelError;
+use std::{io, path::PathBuf};
+
+/// Errors of this crate. The message says what and where; [`Error::hint`] says what to do.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The checkpoint cannot be found or read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The model cannot be built, or cannot take these inputs.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A picture cannot be read or processed.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// The instruction set level or the number of threads cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// The checkpoint has no processor config, so pictures cannot be turned into pixels.
+    #[error("{}: no `preprocessor_config.json`, so pictures cannot be processed", path.display())]
+    NoProcessor {
+        /// The checkpoint's folder.
+        path: PathBuf,
+    },
+    /// A processor option that cannot be carried out.
+    #[error("processor option `{option}`: {reason}")]
+    ProcessorOption {
+        /// Its name in `preprocessor_config.json`, or of the override.
+        option: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A file cannot be read.
+    #[error("{}: cannot be read", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A golden is not what [`crate::verify`] takes.
+    #[error("{}: {reason}", path.display())]
+    Golden {
+        /// The golden.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A golden names a tensor that the model does not give.
+    #[error("{}: names tensor `{tensor}`, the model gives {given}", path.display())]
+    GoldenTensor {
+        /// The golden.
+        path: PathBuf,
+        /// The tensor.
+        tensor: String,
+        /// What the model gives.
+        given: String,
+    },
+}
+
+impl Error {
+    /// What the user can do about it, when there is something to say.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Checkpoint(error) => error.hint(),
+            Self::Image(error) => error.hint(),
+            Self::NoProcessor { .. } => {
+                Some("copy `preprocessor_config.json` from the model's page into the folder".to_owned())
+            }
+            Self::Model(ModelError::Checkpoint(error)) => error.hint(),
+            _ => None,
+        }
+    }
+
+    /// Whether the user's input is at fault, rather than the program or the machine.
+    #[must_use]
+    pub fn is_users_fault(&self) -> bool {
+        !matches!(self, Self::Kernel(KernelError::Threads { .. }))
+    }
+}

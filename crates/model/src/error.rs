@@ -1,0 +1,62 @@
+//! What can go wrong when a model is built or run, sorted by whose fault it is.
+
+use dinoxide_checkpoint::CheckpointError;
+
+/// Errors of this crate.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// The checkpoint cannot be read.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// The checkpoint asks for an activation that is not computed here.
+    #[error("unknown activation `{got}` in config key `hidden_act`")]
+    UnknownActivation {
+        /// The value of `hidden_act`.
+        got: String,
+    },
+    /// The pictures have another number of channels than the model.
+    #[error("pixel_values has {got} channels, the model expects {expected}")]
+    Channels {
+        /// `config.num_channels`.
+        expected: usize,
+        /// Axis 1 of `pixel_values`.
+        got: usize,
+    },
+    /// Not even one patch fits, or a stage of a ConvNeXt would be empty.
+    #[error("a picture of {height}x{width} pixels is too small, the model needs at least {least_height}x{least_width}")]
+    TooSmall {
+        /// Picture height.
+        height: usize,
+        /// Picture width.
+        width: usize,
+        /// Smallest height.
+        least_height: usize,
+        /// Smallest width.
+        least_width: usize,
+    },
+    /// A position table that is not square cannot be resized (Transformers cannot either).
+    #[error("the position table has {positions} patch positions, which is no square number: it cannot be resized to {rows}x{cols} patches")]
+    PositionTable {
+        /// Patch positions in the table.
+        positions: usize,
+        /// Patch rows of the picture.
+        rows: usize,
+        /// Patch columns of the picture.
+        cols: usize,
+    },
+    /// Sizes whose product does not fit in memory addresses.
+    #[error("{what} of shape {shape:?} is too large")]
+    TooLarge {
+        /// The tensor.
+        what: &'static str,
+        /// Its shape.
+        shape: Vec<usize>,
+    },
+    /// Attentions were asked of a model that has none.
+    #[error("a {model_type} model has no attentions")]
+    NoAttentions {
+        /// `config.model_type`.
+        model_type: &'static str,
+    },
+}

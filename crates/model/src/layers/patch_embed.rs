@@ -1,0 +1,87 @@
+//! The patch embedding: a convolution with kernel = stride = patch size, computed as patches × GEMM. Pixels beyond the
+//! last complete patch, right and bottom, are ignored.
+
+use crate::{
+    ModelError,
+    layers::linear::{Linear, LinearShape},
+    shape::{Grid, TokenShape},
+    weights::Weights,
+};
+use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, patches};
+use ndarray::ArrayView4;
+
+/// The sizes of a patch embedding.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PatchConfig {
+    /// C.
+    pub(crate) channels: usize,
+    /// (height, width), pixels.
+    pub(crate) patch: (usize, usize),
+    /// D.
+    pub(crate) hidden_size: usize,
+}
+
+/// A patch embedding.
+#[derive(Debug)]
+pub(crate) struct PatchEmbed {
+    config: PatchConfig,
+    projection: Linear,
+}
+
+impl PatchEmbed {
+    /// Reads `weight` [D, C, ph, pw] and `bias` [D].
+    pub(crate) fn load(weights: &Weights<'_>, config: PatchConfig) -> Result<Self, ModelError> {
+        let PatchConfig { channels, patch: (height, width), hidden_size } = config;
+        let weight = weights.read("weight", &[hidden_size, channels, height, width])?;
+        let bias = Some(weights.read("bias", &[hidden_size])?);
+        let shape = LinearShape { inputs: channels * height * width, outputs: hidden_size, bias: true };
+        Ok(Self { config, projection: Linear::new(weights, &weight, shape, bias) })
+    }
+
+    /// The grid of `pixel_values` [B, C, H, W].
+    ///
+    /// # Errors
+    /// Another number of channels, or no complete patch.
+    pub(crate) fn grid(&self, pixel_values: &ArrayView4<'_, f32>) -> Result<Grid, ModelError> {
+        let (_, channels, height, width) = pixel_values.dim();
+        if channels != self.config.channels {
+            return Err(ModelError::Channels { expected: self.config.channels, got: channels });
+        }
+        let (least_height, least_width) = self.config.patch;
+        let grid = Grid { rows: height / least_height, cols: width / least_width };
+        if grid.is_empty() {
+            return Err(ModelError::TooSmall { height, width, least_height, least_width });
+        }
+        Ok(grid)
+    }
+
+    /// Bytes of the packed weight.
+    pub(crate) fn bytes(&self) -> usize {
+        self.projection.bytes()
+    }
+
+    /// Writes the patch tokens of every item of `x` [B, S, D], after its prefix.
+    pub(crate) fn forward(
+        &self,
+        ctx: &Context,
+        pixel_values: &ArrayView4<'_, f32>,
+        shape: &TokenShape,
+        x: &mut [f32],
+    ) {
+        let pixels = pixel_values.as_standard_layout();
+        let pixels = pixels.as_slice().unwrap_or_default();
+        let (_, channels, height, width) = pixel_values.dim();
+        let (patch_height, patch_width) = self.config.patch;
+        let layout = PatchLayout::ChannelsFirst;
+        let patch = PatchShape { batch: 1, channels, height, width, patch_height, patch_width, layout };
+        let (rows, row_len) = (shape.grid.len(), patch.row_len());
+        let mut matrix = ctx.scratch(rows * row_len);
+        let items = x.chunks_exact_mut(shape.tokens() * shape.hidden_size);
+        for (picture, item) in pixels.chunks_exact(channels * height * width).zip(items) {
+            patches(ctx, &patch, picture, &mut matrix);
+            let tokens = &mut item[shape.prefix * shape.hidden_size..];
+            let mut tokens = MatMut::new(tokens, rows, shape.hidden_size);
+            self.projection.forward(ctx, MatRef::new(&matrix, rows, row_len), &mut tokens, Epilogue::default());
+        }
+    }
+}

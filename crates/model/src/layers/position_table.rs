@@ -1,0 +1,77 @@
+//! The learned position table [1 + P, D] of the DINOv2 families, resized to the picture's grid.
+//!
+//! CLS keeps its entry; the patch part [M, M, D] (M = √P) is resized bicubically, in f32, to (rows, cols): without
+//! antialias (constant −0.75, borders replicated) for DINOv2, with antialias (constant −0.5, borders renormalised) for
+//! DINOv2 with registers. At the native grid the table is used as it is. The size is given as integers, never as a
+//! scale: Facebook's own code adds 0.1 to it, Transformers does not.
+
+use crate::{
+    ModelError,
+    layers::cache::GridCache,
+    shape::{Grid, TokenShape},
+    weights::Weights,
+};
+use dinoxide_kernels::resample::{AxisWeights, resample};
+
+/// How a table is resized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TableResize {
+    /// `interpolate(mode="bicubic")`.
+    Bicubic,
+    /// `interpolate(mode="bicubic", antialias=True)`.
+    BicubicAntialias,
+}
+
+/// A learned position table.
+#[derive(Debug)]
+pub(crate) struct PositionTable {
+    /// [D].
+    cls: Vec<f32>,
+    /// [P, D], row-major over the native grid.
+    patches: Vec<f32>,
+    resize: TableResize,
+    resized: GridCache<Vec<f32>>,
+}
+
+impl PositionTable {
+    /// Reads `position_embeddings` [1, 1 + positions, width].
+    pub(crate) fn load(
+        weights: &Weights<'_>,
+        positions: usize,
+        width: usize,
+        resize: TableResize,
+    ) -> Result<Self, ModelError> {
+        let mut cls = weights.read("position_embeddings", &[1, 1 + positions, width])?;
+        let patches = cls.split_off(width);
+        Ok(Self { cls, patches, resize, resized: GridCache::default() })
+    }
+
+    /// Adds the positions to CLS and patches of `x` [B, S, D]; registers have none.
+    pub(crate) fn add(&self, shape: &TokenShape, x: &mut [f32]) -> Result<(), ModelError> {
+        let table = self.resized.get(shape.grid, || self.resized_to(shape.grid))?;
+        for item in x.chunks_exact_mut(shape.tokens() * shape.hidden_size) {
+            let (prefix, patches) = item.split_at_mut(shape.prefix * shape.hidden_size);
+            prefix.iter_mut().zip(&self.cls).for_each(|(x, p)| *x += p);
+            patches.iter_mut().zip(table.iter()).for_each(|(x, p)| *x += p);
+        }
+        Ok(())
+    }
+
+    /// The patch part for a grid: [rows·cols, D].
+    fn resized_to(&self, grid: Grid) -> Result<Vec<f32>, ModelError> {
+        let width = self.cls.len();
+        let positions = self.patches.len() / width;
+        let side = positions.isqrt();
+        if side * side != positions {
+            return Err(ModelError::PositionTable { positions, rows: grid.rows, cols: grid.cols });
+        }
+        if grid == (Grid { rows: side, cols: side }) {
+            return Ok(self.patches.clone());
+        }
+        let axis = |n| match self.resize {
+            TableResize::Bicubic => AxisWeights::bicubic(side, n),
+            TableResize::BicubicAntialias => AxisWeights::bicubic_antialias(side, n),
+        };
+        Ok(resample(&self.patches, width, &axis(grid.rows), &axis(grid.cols)))
+    }
+}

@@ -1,0 +1,73 @@
+//! One model of any family: load, forward.
+
+use crate::{
+    Inputs, ModelError, Outputs,
+    families::{dinov2::Dinov2, dinov3_convnext::DINOv3ConvNext, dinov3_vit::DINOv3Vit},
+    weights::Weights,
+};
+use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
+use dinoxide_kernels::{Context, Isa};
+
+/// A model, its weights packed for one instruction set.
+#[derive(Debug)]
+pub struct Model {
+    family: Family,
+    isa: Isa,
+}
+
+#[derive(Debug)]
+enum Family {
+    Dinov2(Dinov2),
+    DINOv3Vit(DINOv3Vit),
+    DINOv3ConvNext(DINOv3ConvNext),
+}
+
+impl Model {
+    /// Reads the weights of a checkpoint and packs them for the context's instruction set.
+    ///
+    /// # Errors
+    /// A tensor that cannot be read, or an activation that is not computed here.
+    pub fn load(ctx: &Context, checkpoint: &Checkpoint) -> Result<Self, ModelError> {
+        let weights = Weights::new(ctx, checkpoint.tensors());
+        let family = match checkpoint.config() {
+            ModelConfig::Dinov2(config) => Family::Dinov2(Dinov2::load(&weights, config)?),
+            ModelConfig::Dinov2WithRegisters(config) => {
+                Family::Dinov2(Dinov2::load_with_registers(&weights, config)?)
+            }
+            ModelConfig::DINOv3Vit(config) => Family::DINOv3Vit(DINOv3Vit::load(&weights, config)?),
+            ModelConfig::DINOv3ConvNext(config) => Family::DINOv3ConvNext(DINOv3ConvNext::load(&weights, config)?),
+        };
+        Ok(Self { family, isa: ctx.isa() })
+    }
+
+    /// The instruction set that the weights are packed for: the context of a forward must have the same.
+    #[must_use]
+    pub fn isa(&self) -> Isa {
+        self.isa
+    }
+
+    /// Bytes of the packed weights.
+    #[must_use]
+    pub fn weight_bytes(&self) -> usize {
+        match &self.family {
+            Family::Dinov2(model) => model.bytes(),
+            Family::DINOv3Vit(model) => model.bytes(),
+            Family::DINOv3ConvNext(model) => model.bytes(),
+        }
+    }
+
+    /// Runs the model. The result of an item does not depend on the others of the batch, nor on the number of threads.
+    ///
+    /// # Errors
+    /// Pixels of a shape that the model cannot take; attentions asked of a ConvNeXt.
+    pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
+        ctx.install(|| match &self.family {
+            Family::Dinov2(model) => model.forward(ctx, inputs),
+            Family::DINOv3Vit(model) => model.forward(ctx, inputs),
+            Family::DINOv3ConvNext(_) if inputs.output_attentions => {
+                Err(ModelError::NoAttentions { model_type: "dinov3_convnext" })
+            }
+            Family::DINOv3ConvNext(model) => model.forward(ctx, inputs),
+        })
+    }
+}

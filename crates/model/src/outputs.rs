@@ -1,0 +1,120 @@
+//! What a forward takes and gives, under Transformers' names.
+
+use crate::shape::{Grid, TokenShape};
+use ndarray::{Array2, Array3, Array4, ArrayD, ArrayView4, Axis, Slice, s};
+
+/// What a forward takes.
+#[derive(Debug, Clone)]
+pub struct Inputs<'a> {
+    /// [B, C, H, W], normalised.
+    pub pixel_values: ArrayView4<'a, f32>,
+    /// Also give `hidden_states`.
+    pub output_hidden_states: bool,
+    /// Also give `attentions`: runs the eager attention, whose memory is quadratic in the tokens.
+    pub output_attentions: bool,
+}
+
+impl<'a> Inputs<'a> {
+    /// Pixels alone.
+    #[must_use]
+    pub fn new(pixel_values: ArrayView4<'a, f32>) -> Self {
+        Self { pixel_values, output_hidden_states: false, output_attentions: false }
+    }
+}
+
+/// What a forward gives.
+#[derive(Debug, Clone)]
+pub struct Outputs {
+    /// [B, S, D] after the final norm: CLS, registers, patches row-major. For ConvNeXt [B, 1 + h·w, C]: the pooled
+    /// vector, then the places of the last map.
+    pub last_hidden_state: Array3<f32>,
+    /// [B, D]: the first token of `last_hidden_state`.
+    pub pooler_output: Array2<f32>,
+    /// When asked for. ViT: L + 1 tensors [B, S, D], the embedding output first; the last one is before the final norm.
+    /// ConvNeXt: the input picture, then the map [B, C, H, W] of each stage, without norm.
+    pub hidden_states: Option<Vec<ArrayD<f32>>>,
+    /// When asked for: L tensors [B, A, S, S], after the softmax.
+    pub attentions: Option<Vec<Array4<f32>>>,
+    /// Patches of a picture, or places of the last map.
+    pub grid: Grid,
+    /// Tokens before the patches in `last_hidden_state`: 1 + registers; 1 for ConvNeXt.
+    pub prefix: usize,
+}
+
+impl Outputs {
+    /// From the final tokens [B, S, D]; `record` holds what else was asked for.
+    pub(crate) fn new(shape: &TokenShape, tokens: Vec<f32>, record: Record) -> Self {
+        let dim = (shape.batch, shape.tokens(), shape.hidden_size);
+        let last_hidden_state = array3(dim, tokens);
+        let pooler_output = last_hidden_state.slice(s![.., 0, ..]).to_owned();
+        let (grid, prefix) = (shape.grid, shape.prefix);
+        let Record { hidden_states, attentions, .. } = record;
+        Self { last_hidden_state, pooler_output, hidden_states, attentions, grid, prefix }
+    }
+
+    /// Item `item` of the batch, as a batch of one.
+    ///
+    /// # Panics
+    /// When `item` is not in the batch.
+    #[must_use]
+    pub fn item(&self, item: usize) -> Self {
+        let one = Slice::from(item..=item);
+        let cut = |all: &ArrayD<f32>| all.slice_axis(Axis(0), one).to_owned();
+        let cut4 = |all: &Array4<f32>| all.slice_axis(Axis(0), one).to_owned();
+        Self {
+            last_hidden_state: self.last_hidden_state.slice_axis(Axis(0), one).to_owned(),
+            pooler_output: self.pooler_output.slice_axis(Axis(0), one).to_owned(),
+            hidden_states: self.hidden_states.as_ref().map(|all| all.iter().map(cut).collect()),
+            attentions: self.attentions.as_ref().map(|all| all.iter().map(cut4).collect()),
+            ..*self
+        }
+    }
+}
+
+/// Collects hidden states and attentions during a forward.
+#[derive(Debug)]
+pub(crate) struct Record {
+    /// Shape of a hidden state.
+    dim: [usize; 3],
+    hidden_states: Option<Vec<ArrayD<f32>>>,
+    attentions: Option<Vec<Array4<f32>>>,
+}
+
+impl Record {
+    /// Collects what the inputs ask for.
+    pub(crate) fn new(inputs: &Inputs<'_>, shape: &TokenShape) -> Self {
+        Self {
+            dim: [shape.batch, shape.tokens(), shape.hidden_size],
+            hidden_states: inputs.output_hidden_states.then(Vec::new),
+            attentions: inputs.output_attentions.then(Vec::new),
+        }
+    }
+
+    /// Keeps a copy of the tokens [B, S, D].
+    pub(crate) fn hidden_state(&mut self, x: &[f32]) {
+        if let Some(states) = &mut self.hidden_states {
+            let [batch, tokens, width] = self.dim;
+            states.push(array3((batch, tokens, width), x.to_vec()).into_dyn());
+        }
+    }
+
+    /// Keeps a tensor as it is.
+    pub(crate) fn hidden_tensor(&mut self, make: impl FnOnce() -> ArrayD<f32>) {
+        if let Some(states) = &mut self.hidden_states {
+            states.push(make());
+        }
+    }
+
+    /// Room for the probabilities [B, A, S, S] of the next layer, when they were asked for.
+    pub(crate) fn attention(&mut self, shape: &TokenShape, heads: usize) -> Option<&mut [f32]> {
+        let attentions = self.attentions.as_mut()?;
+        attentions.push(Array4::zeros((shape.batch, heads, shape.tokens(), shape.tokens())));
+        attentions.last_mut()?.as_slice_mut()
+    }
+}
+
+/// A [B, S, D] array over its elements in order.
+pub(crate) fn array3(dim: (usize, usize, usize), data: Vec<f32>) -> Array3<f32> {
+    debug_assert_eq!(dim.0 * dim.1 * dim.2, data.len());
+    Array3::from_shape_vec(dim, data).unwrap_or_else(|_| Array3::zeros(dim))
+}

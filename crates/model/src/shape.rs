@@ -1,0 +1,63 @@
+//! The sizes that travel with the tokens: nothing downstream recomputes the grid.
+
+use crate::ModelError;
+
+/// Patches of a picture: (rows, cols).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// Patch rows: height / patch height.
+    pub rows: usize,
+    /// Patch columns: width / patch width.
+    pub cols: usize,
+}
+
+impl Grid {
+    /// Patches in all.
+    #[must_use]
+    pub fn len(self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// Whether there is no patch.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Tokens [B, S, D] with S = prefix + rows·cols.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TokenShape {
+    pub(crate) batch: usize,
+    /// CLS and registers.
+    pub(crate) prefix: usize,
+    pub(crate) grid: Grid,
+    /// D.
+    pub(crate) hidden_size: usize,
+}
+
+impl TokenShape {
+    /// S.
+    pub(crate) fn tokens(&self) -> usize {
+        self.prefix + self.grid.len()
+    }
+
+    /// B·S.
+    pub(crate) fn rows(&self) -> usize {
+        self.batch * self.tokens()
+    }
+
+    /// B·S·D.
+    pub(crate) fn len(&self) -> usize {
+        self.rows() * self.hidden_size
+    }
+
+    /// Refuses shapes whose widest buffer (`width` floats a token) cannot be addressed.
+    pub(crate) fn check(&self, width: usize) -> Result<(), ModelError> {
+        let floats = self.batch.checked_mul(self.tokens()).and_then(|rows| rows.checked_mul(width));
+        match floats.and_then(|floats| floats.checked_mul(size_of::<f32>())) {
+            Some(bytes) if isize::try_from(bytes).is_ok() => Ok(()),
+            _ => Err(ModelError::TooLarge { what: "tokens", shape: vec![self.batch, self.tokens(), width] }),
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! A path cursor over a checkpoint's tensors: shapes are checked on the way out, errors name the full path.
+
+use crate::ModelError;
+use dinoxide_checkpoint::Tensors;
+use dinoxide_kernels::Context;
+
+/// A place in a checkpoint, for example `encoder.layer.3`.
+#[derive(Clone)]
+pub(crate) struct Weights<'a> {
+    ctx: &'a Context,
+    tensors: &'a Tensors,
+    path: String,
+}
+
+impl<'a> Weights<'a> {
+    /// The top of the checkpoint; weights are packed for the context's instruction set.
+    pub(crate) fn new(ctx: &'a Context, tensors: &'a Tensors) -> Self {
+        Self { ctx, tensors, path: String::new() }
+    }
+
+    /// The context that weights are packed for.
+    pub(crate) fn context(&self) -> &'a Context {
+        self.ctx
+    }
+
+    /// A place below this one.
+    pub(crate) fn at(&self, name: impl std::fmt::Display) -> Self {
+        Self { path: self.name(name), ..self.clone() }
+    }
+
+    /// The tensor `name` below this place, as f32; its shape must be `shape`.
+    pub(crate) fn read(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+        Ok(self.tensors.read_f32(&self.name(name), shape)?)
+    }
+
+    fn name(&self, name: impl std::fmt::Display) -> String {
+        if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) }
+    }
+}
