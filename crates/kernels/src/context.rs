@@ -116,11 +116,6 @@ impl Context {
         self.scratch.release();
     }
 
-    /// The level's token.
-    pub(crate) fn level(&self) -> Level {
-        self.level
-    }
-
     /// Runs an operation, compiled for the context's level, on the calling thread.
     #[inline]
     pub(crate) fn dispatch<O: Operation>(&self, operation: O) -> O::Output {

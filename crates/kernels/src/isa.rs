@@ -2,6 +2,7 @@
 //! check at start suffices.
 
 use crate::KernelError;
+use crate::simd::Level;
 use std::{fmt, str::FromStr};
 
 /// An instruction set level.
@@ -32,21 +33,7 @@ impl Isa {
     /// Whether this processor (and operating system) has the level.
     #[must_use]
     pub fn is_available(self) -> bool {
-        match self {
-            Self::Portable => true,
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx2 => is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma"),
-            #[cfg(target_arch = "x86_64")]
-            Self::Avx512 => {
-                Self::Avx2.is_available()
-                    && is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-            }
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 | Self::Avx512 => false,
-        }
+        Level::new(self).is_some()
     }
 
     /// The levels of this processor, lowest first; never empty.

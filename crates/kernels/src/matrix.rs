@@ -1,5 +1,9 @@
 //! Row-major matrix views with a row stride: checked once, cheap after.
 
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::slice::from_raw_parts_mut;
+
 /// A matrix to read: element (r, c) is `data[r * row_stride + c]`.
 #[derive(Debug, Clone, Copy)]
 pub struct MatRef<'a> {
@@ -131,5 +135,69 @@ impl<'a> MatMut<'a> {
     #[must_use]
     pub fn row(&mut self, r: usize) -> &mut [f32] {
         &mut self.data[r * self.row_stride..r * self.row_stride + self.cols]
+    }
+}
+
+/// A matrix to write whose blocks different threads may write at once.
+pub(crate) struct Blocks<'a> {
+    start: *mut f32,
+    rows: usize,
+    cols: usize,
+    row_stride: usize,
+    _lent: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: `row` demands that blocks in use at the same time be disjoint, so threads share no element.
+#[allow(unsafe_code)]
+unsafe impl Sync for Blocks<'_> {}
+
+impl<'a> Blocks<'a> {
+    /// Takes the matrix for writing.
+    pub(crate) fn new(matrix: &'a mut MatMut<'_>) -> Self {
+        let MatMut { rows, cols, row_stride, .. } = *matrix;
+        Self { start: matrix.data.as_mut_ptr(), rows, cols, row_stride, _lent: PhantomData }
+    }
+
+    /// Columns `cols` of row `r`.
+    ///
+    /// # Safety
+    /// No element of it may be lent already.
+    #[inline(always)]
+    #[allow(unsafe_code, clippy::mut_from_ref)]
+    pub(crate) unsafe fn row(&self, r: usize, cols: Range<usize>) -> &mut [f32] {
+        assert!(r < self.rows && cols.start <= cols.end && cols.end <= self.cols, "block out of the matrix");
+        // SAFETY: the matrix, checked when made, spans this row and these columns, and `'a` borrows it; the caller
+        // vouches that nobody else has these elements.
+        unsafe { from_raw_parts_mut(self.start.add(r * self.row_stride + cols.start), cols.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_of_a_strided_matrix_leave_the_gaps_alone() {
+        let mut data = vec![0.0; 3 * 5 - 1];
+        let mut matrix = MatMut::with_stride(&mut data, 3, 4, 5);
+        let blocks = Blocks::new(&mut matrix);
+        for (r, cols) in [(0, 0..2), (0, 2..4), (2, 1..4)] {
+            // SAFETY: the blocks do not overlap.
+            #[allow(unsafe_code)]
+            unsafe { blocks.row(r, cols) }.fill(1.0);
+        }
+        assert_eq!(data, [1., 1., 1., 1., 0., 0., 0., 0., 0., 0., 0., 1., 1., 1.]);
+    }
+
+    #[test]
+    #[should_panic(expected = "rows overlap")]
+    fn rows_may_not_overlap() {
+        let _ = MatRef::with_stride(&[0.0; 100], 2, 5, 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "matrix of 2x5")]
+    fn the_floats_must_span_the_matrix() {
+        let _ = MatRef::with_stride(&[0.0; 10], 2, 5, 6);
     }
 }

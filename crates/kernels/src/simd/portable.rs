@@ -6,12 +6,12 @@ use super::Simd;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Portable(());
 
-/// Two SSE2 or NEON registers.
+/// One SSE2 or NEON register.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(16))]
 pub(crate) struct Lanes([f32; LANES]);
 
-const LANES: usize = 8;
+const LANES: usize = 4;
 
 /// 1.5 · 2²³: adding it leaves no bits for a fraction, so the addition rounds to an integer, ties to even.
 const TO_INTEGER: f32 = 12_582_912.0;
@@ -44,8 +44,7 @@ fn zip(a: Lanes, b: Lanes, f: impl Fn(f32, f32) -> f32) -> Lanes {
 /// Halves combined with halves, down to one.
 #[inline(always)]
 fn reduce(a: Lanes, f: impl Fn(f32, f32) -> f32) -> f32 {
-    let four: [f32; 4] = std::array::from_fn(|i| f(a.0[i], a.0[i + 4]));
-    f(f(four[0], four[2]), f(four[1], four[3]))
+    f(f(a.0[0], a.0[2]), f(a.0[1], a.0[3]))
 }
 
 impl Simd for Portable {
@@ -54,6 +53,7 @@ impl Simd for Portable {
     type Mask = [u32; LANES];
 
     const LANES: usize = LANES;
+    const REGISTERS: usize = if cfg!(target_arch = "aarch64") { 32 } else { 16 };
 
     #[inline(always)]
     fn splat(self, x: f32) -> Lanes {

@@ -16,6 +16,9 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// Floats in a vector; a power of two.
     const LANES: usize;
 
+    /// Vector registers: how many vectors a loop may keep at once.
+    const REGISTERS: usize;
+
     /// All lanes `x`.
     fn splat(self, x: f32) -> Self::Vec;
 

@@ -55,6 +55,7 @@ impl Simd for Avx2 {
     type Mask = __m256;
 
     const LANES: usize = 8;
+    const REGISTERS: usize = 16;
 
     #[inline(always)]
     #[allow(unsafe_code)]

@@ -38,6 +38,7 @@ impl Simd for Avx512 {
     type Mask = __mmask16;
 
     const LANES: usize = 16;
+    const REGISTERS: usize = 32;
 
     #[inline(always)]
     #[allow(unsafe_code)]

@@ -1,0 +1,27 @@
+//! `out = epilogue(a · weightᵀ)`: the linear layer. `a` is [M, K] row-major, the weight [N, K] as PyTorch's `Linear`
+//! stores it, packed once for the instruction set found at run time; `out` is [M, N].
+//!
+//! The plan, from the outside in (sizes: `blocking.rs`):
+//! ```text
+//! for each task = rows × panels of the output                   on any thread
+//!   for each block of K                                         the rows of a, and a panel, fit the L2 cache
+//!     for each panel (2 vectors wide) of the packed weight
+//!       for each tile (≤ 12 rows × 1 panel)                     all sums in registers (`tile.rs`)
+//!         sums[tile] += a[rows, block] · panel[block, columns]
+//!         after the last block: out[tile] = epilogue(sums)      while in the L1 cache (`epilogue.rs`)
+//! ```
+//! An output element is summed the same way whatever is computed with it: k ascending within a block, block sums added
+//! in order, and blocks depend on K alone. So a row's results are equal to the bit in any batch, at any place in a
+//! tile, on any number of threads.
+
+mod blocking;
+mod driver;
+mod epilogue;
+#[cfg(test)]
+mod tests;
+mod tile;
+mod weight;
+
+pub use driver::gemm;
+pub use epilogue::Epilogue;
+pub use weight::PackedWeight;

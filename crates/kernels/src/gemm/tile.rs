@@ -1,0 +1,92 @@
+//! The tile: R rows of `a` times one panel, all R × 2 vectors of sums in registers.
+//!
+//! ```text
+//! for k in block:  b0, b1 = panel[k];  for r in 0..R:  x = splat a[r, k];  sums[r] += x·b0, x·b1
+//! ```
+//! R is a constant, as sums must be registers. The largest R leaves room for b0, b1 and x: 12 with 32 registers (24
+//! sums; 12 has many divisors, and rows are spread evenly over tiles), 6 with 16. `a` is read in place.
+
+use crate::simd::Simd;
+
+/// The most rows of a tile at any level.
+pub(super) const MAX_ROWS: usize = 12;
+
+/// Columns of a panel: two vectors.
+#[inline(always)]
+pub(super) const fn panel_width<S: Simd>() -> usize {
+    2 * S::LANES
+}
+
+/// The most rows of a tile at this level.
+#[inline(always)]
+pub(super) const fn tile_rows<S: Simd>() -> usize {
+    if S::REGISTERS >= 32 { MAX_ROWS } else { 6 }
+}
+
+/// What a tile multiplies.
+#[derive(Clone, Copy)]
+pub(super) struct Tile<'a> {
+    /// Element (r, k) is `a[r * a_stride + k]`.
+    pub(super) a: &'a [f32],
+    /// Floats from one row to the next.
+    pub(super) a_stride: usize,
+    /// [depth, W].
+    pub(super) panel: &'a [f32],
+    /// Length of the sums.
+    pub(super) depth: usize,
+}
+
+impl Tile<'_> {
+    /// `sums[..rows * W]` = the products of `rows` rows (1..=`tile_rows`), or added to it.
+    #[inline(always)]
+    pub(super) fn multiply<S: Simd>(self, simd: S, rows: usize, sums: &mut [f32], add: bool) {
+        match rows {
+            1 => self.rows::<S, 1>(simd, sums, add),
+            2 => self.rows::<S, 2>(simd, sums, add),
+            3 => self.rows::<S, 3>(simd, sums, add),
+            4 => self.rows::<S, 4>(simd, sums, add),
+            5 => self.rows::<S, 5>(simd, sums, add),
+            6 => self.rows::<S, 6>(simd, sums, add),
+            // Never reached with fewer registers, and not compiled for them.
+            _ if tile_rows::<S>() < MAX_ROWS => unreachable!("a tile of {rows} rows"),
+            7 => self.rows::<S, 7>(simd, sums, add),
+            8 => self.rows::<S, 8>(simd, sums, add),
+            9 => self.rows::<S, 9>(simd, sums, add),
+            10 => self.rows::<S, 10>(simd, sums, add),
+            11 => self.rows::<S, 11>(simd, sums, add),
+            12 => self.rows::<S, 12>(simd, sums, add),
+            _ => unreachable!("a tile of {rows} rows"),
+        }
+    }
+
+    #[inline(always)]
+    fn rows<S: Simd, const R: usize>(self, simd: S, sums: &mut [f32], add: bool) {
+        let Self { a, a_stride, panel, depth } = self;
+        let width = panel_width::<S>();
+        let fits = panel.len() >= depth * width && a.len() >= (R - 1) * a_stride + depth;
+        assert!(fits || depth == 0, "tile out of bounds");
+        let (a, panel) = (a.as_ptr(), panel.as_ptr());
+        let mut acc = [[simd.splat(0.0); 2]; R];
+        for k in 0..depth {
+            // SAFETY: k < depth and r < R, so both addresses are within the slices, by the assertion.
+            #[allow(unsafe_code)]
+            unsafe {
+                let b0 = simd.load_ptr(panel.add(k * width));
+                let b1 = simd.load_ptr(panel.add(k * width + S::LANES));
+                for (r, acc) in acc.iter_mut().enumerate() {
+                    let x = simd.splat(*a.add(r * a_stride + k));
+                    acc[0] = simd.mul_add(x, b0, acc[0]);
+                    acc[1] = simd.mul_add(x, b1, acc[1]);
+                }
+            }
+        }
+        // Loops of constant length, so that the compiler unrolls them: indexed otherwise, the sums would live in memory.
+        for (r, acc) in acc.iter().enumerate() {
+            for (v, &acc) in acc.iter().enumerate() {
+                let sums = &mut sums[r * width + v * S::LANES..][..S::LANES];
+                let before = if add { simd.load(sums) } else { simd.splat(0.0) };
+                simd.store(simd.add(before, acc), sums);
+            }
+        }
+    }
+}
