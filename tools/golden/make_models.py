@@ -1,6 +1,6 @@
 """Makes fixtures/<variant>: config, processor config, weights and goldens of every tiny model.
 
-    python make_models.py [--core] [NAME...]      without names: all
+    python make_models.py [--core] [NAME...]      without names: all; the name "formats": other files of the same weights
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def main() -> None:
     for variant in CORE if arguments.core else ALL:
         if not arguments.names or variant.name in arguments.names:
             make(variant)
-    if not arguments.core and not arguments.names:
+    if not arguments.core and (not arguments.names or "formats" in arguments.names):
         for folder in formats.make_all():
             report(folder)
 

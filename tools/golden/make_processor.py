@@ -99,7 +99,7 @@ def record(case: Case, files: Files) -> dict[str, Any]:
         return entry | {"error": True, "transformers": _refusal(error)}
     kinds = {torch.uint8: "u8", torch.float32: "f32"}
     expect: dict[str, Any] = {"shape": list(tensor.shape), "kind": kinds[tensor.dtype]}
-    if tensor.numel() * tensor.element_size() <= FILE_BUDGET:
+    if case.keep and _bytes({case.name: tensor}) <= FILE_BUDGET:
         expect |= {"file": files.add(case.name, tensor), "tensor": case.name}
     return entry | {"expect": expect}
 

@@ -35,6 +35,8 @@ class Case:
     picture: str
     config: Config
     note: str = ""
+    keep: bool = True
+    """Whether the output is kept; otherwise its shape alone."""
 
 
 def bit(**changes: Any) -> Config:
@@ -213,10 +215,10 @@ def keys() -> list[Case]:
     cases = [
         Case("keys/bit-defaults", TALL, {"image_processor_type": "BitImageProcessor"} | small, "CLIP statistics, shortest edge 224"),
         Case("keys/bit-defaults-fast", TALL, {"image_processor_type": "BitImageProcessorFast"} | small),
-        Case("keys/bit-defaults-shape", TALL, {"image_processor_type": "BitImageProcessor"} | LEVELS),
+        Case("keys/bit-defaults-shape", TALL, {"image_processor_type": "BitImageProcessor"} | LEVELS, keep=False),
         Case("keys/dino-defaults", TALL, {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 12, "width": 16}}),
         Case("keys/dino-defaults-fast", TALL, {"image_processor_type": "DINOv3ViTImageProcessorFast", "size": {"height": 12, "width": 16}}),
-        Case("keys/dino-defaults-shape", TALL, {"image_processor_type": "DINOv3ViTImageProcessor"} | LEVELS),
+        Case("keys/dino-defaults-shape", TALL, {"image_processor_type": "DINOv3ViTImageProcessor"} | LEVELS, keep=False),
         Case("keys/unknown-are-inert", RGB, bit(**small) | inert),
         Case("keys/unknown-type", RGB, bit(**small, image_processor_type="NobodysImageProcessor")),
     ]
