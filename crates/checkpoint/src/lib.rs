@@ -1,1 +1,39 @@
 //! Hugging Face checkpoints for dinoxide: configs, tensors, the hub's cache.
+//!
+//! A checkpoint is a folder: `config.json`, perhaps `preprocessor_config.json`, and safetensors weights. `hub::locate`
+//! finds the folder, `Checkpoint::open` opens it, `Tensors::read_f32` reads a tensor by its canonical name:
+//!
+//! ```no_run
+//! use dinoxide_checkpoint::{Checkpoint, hub};
+//!
+//! # fn main() -> Result<(), dinoxide_checkpoint::CheckpointError> {
+//! let located = hub::locate("facebook/dinov2-small", &hub::HubOptions::default())?;
+//! let checkpoint = Checkpoint::open(&located.dir)?;
+//! let width = checkpoint.config().hidden_size();
+//! let cls = checkpoint.tensors().read_f32("embeddings.cls_token", &[1, 1, width])?;
+//! # Ok(()) }
+//! ```
+//!
+//! Everything in those files is untrusted: sizes meet `limits` before memory is taken, and nothing here panics on them.
+
+mod check;
+mod checkpoint;
+pub mod config;
+mod error;
+mod files;
+pub mod hub;
+mod json;
+pub mod layout;
+pub mod limits;
+mod names;
+pub mod processor_config;
+mod tensors;
+
+pub use checkpoint::Checkpoint;
+pub use config::ModelConfig;
+pub use error::{
+    CheckpointError, LayoutMismatch, MissingTensor, PatchKernelMismatch, PositionTableMismatch, ShapeMismatch,
+};
+pub use layout::TensorSpec;
+pub use processor_config::ProcessorConfig;
+pub use tensors::{Dtype, TensorView, Tensors};

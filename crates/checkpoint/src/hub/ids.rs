@@ -1,0 +1,63 @@
+//! What can be a repo id, and what a revision.
+
+use std::ffi::OsStr;
+use std::path::{Component, Path};
+
+use crate::error::CheckpointError;
+
+/// Characters of each half of a repo id.
+const MAX_NAME_CHARS: usize = 96;
+/// Bytes of a revision: the longest file name that file systems take.
+const MAX_REVISION_BYTES: usize = 255;
+
+/// The text as a repo id: `name` or `org/name`, of letters, digits, `-`, `_` and `.`.
+pub(super) fn repo_id(model: &OsStr) -> Result<&str, CheckpointError> {
+    let refuse =
+        |reason| Err(CheckpointError::InvalidModelId { id: model.to_string_lossy().into_owned(), reason });
+    let Some(id) = model.to_str() else { return refuse("not valid UTF-8") };
+    if id.is_empty() {
+        return refuse("it is empty");
+    }
+    let names: Vec<&str> = id.split('/').collect();
+    if names.len() > 2 {
+        return refuse("a repo id has at most one `/`");
+    }
+    if id.contains("--") || id.contains("..") {
+        return refuse("a repo id has neither `--` nor `..`");
+    }
+    if id.ends_with(".git") {
+        return refuse("a repo id does not end in `.git`");
+    }
+    if names.iter().all(|name| is_name(name)) {
+        return Ok(id);
+    }
+    refuse(
+        "a repo id is `name` or `org/name`, each of 1 to 96 letters, digits, `-`, `_`, `.`, not beginning or ending in `-` or `.`",
+    )
+}
+
+fn is_name(name: &str) -> bool {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let bytes = name.as_bytes();
+    bytes.len() <= MAX_NAME_CHARS
+        && bytes.first().is_some_and(|&byte| word(byte))
+        && bytes.last().is_some_and(|&byte| word(byte))
+        && bytes.iter().all(|&byte| word(byte) || byte == b'-' || byte == b'.')
+}
+
+/// A revision becomes a path below `refs/`, so it must not leave that folder.
+pub(super) fn check_revision(revision: &str) -> Result<(), CheckpointError> {
+    let refuse = |reason| Err(CheckpointError::InvalidRevision { revision: revision.into(), reason });
+    if revision.is_empty() {
+        return refuse("it is empty");
+    }
+    if revision.len() > MAX_REVISION_BYTES {
+        return refuse("it is too long");
+    }
+    if revision.contains(['\0', '\\'])
+        || !Path::new(revision).components().all(|c| matches!(c, Component::Normal(_)))
+    {
+        return refuse("it would leave the cache");
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! Finding the weights of a folder: one file, or an index and its shards.
+//!
+//! `model.safetensors` wins over an index, as in Transformers. An index is JSON, `weight_map`: tensor name → shard. Only
+//! shards that it names are opened, each must be a path inside the folder, and each must hold what the index says.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Component, Path};
+
+use serde_json::Value;
+
+use super::{TensorFile, Tensors};
+use crate::error::CheckpointError;
+use crate::files;
+use crate::json::{self, Fields};
+use crate::limits::{MAX_INDEX_BYTES, MAX_SHARDS};
+use crate::names::Convention;
+
+/// The weights of an unsharded checkpoint.
+pub(crate) const SINGLE_FILE: &str = "model.safetensors";
+/// The index of a sharded checkpoint.
+pub(crate) const INDEX_FILE: &str = "model.safetensors.index.json";
+/// Weights of other formats, named when nothing else is there.
+const OTHER_FORMATS: [&str; 4] =
+    ["pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"];
+
+impl Tensors {
+    /// Opens the weights of a folder.
+    pub(crate) fn open(folder: &Path, convention: Convention) -> Result<Self, CheckpointError> {
+        let single = folder.join(SINGLE_FILE);
+        if let Some(bytes) = files::map(&single)? {
+            let mut tensors = Self::empty(&single, convention);
+            tensors.add(TensorFile { path: single, bytes }, |_| true)?;
+            return Ok(tensors);
+        }
+        let index = folder.join(INDEX_FILE);
+        match files::read_small(&index, MAX_INDEX_BYTES)? {
+            Some(bytes) => Self::open_shards(folder, &index, &bytes, convention),
+            None => Err(CheckpointError::NoWeights {
+                path: folder.into(),
+                looked_for: vec![SINGLE_FILE, INDEX_FILE],
+                other: OTHER_FORMATS.into_iter().find(|name| folder.join(name).exists()).map(str::to_owned),
+            }),
+        }
+    }
+
+    fn open_shards(
+        folder: &Path,
+        index: &Path,
+        bytes: &[u8],
+        convention: Convention,
+    ) -> Result<Self, CheckpointError> {
+        let shard_of = weight_map(index, bytes)?;
+        let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for (tensor, shard) in &shard_of {
+            shards.entry(shard).or_default().push(tensor);
+        }
+        check_shards(folder, index, shards.keys().copied())?;
+
+        let mut tensors = Self::empty(folder, convention);
+        for (shard, expected) in shards {
+            let path = folder.join(shard);
+            let missing =
+                || CheckpointError::MissingShard { index: index.into(), missing: vec![shard.to_owned()] };
+            let bytes = files::map(&path)?.ok_or_else(missing)?;
+            // What the index places elsewhere is not read from here; what it does not know is, as in Transformers.
+            let wanted = |name: &str| shard_of.get(name).is_none_or(|place| place == shard);
+            tensors.add(TensorFile { path, bytes }, wanted)?;
+            tensors.check_shard(index, shard, &expected)?;
+        }
+        Ok(tensors)
+    }
+
+    /// The file added last must hold every tensor that the index places in it.
+    fn check_shard(&self, index: &Path, shard: &str, expected: &[&str]) -> Result<(), CheckpointError> {
+        let file = self.files.len().saturating_sub(1);
+        for &tensor in expected {
+            let name = self.convention.place(tensor).name;
+            let stored = self.entry(&name).unwrap_or_default();
+            if !stored.iter().any(|stored| stored.file == file && stored.name_in_file == tensor) {
+                return Err(CheckpointError::TensorNotInShard {
+                    index: index.into(),
+                    tensor: tensor.into(),
+                    shard: shard.into(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Tensor name → shard name.
+fn weight_map(index: &Path, bytes: &[u8]) -> Result<HashMap<String, String>, CheckpointError> {
+    let map = json::object(index, bytes)?;
+    let fields = Fields::new(index, &map);
+    let expected = "an object of tensor names and file names";
+    let value = fields.get("weight_map").unwrap_or(&Value::Null);
+    value
+        .as_object()
+        .filter(|map| !map.is_empty())
+        .and_then(|map| map.iter().map(|(name, file)| Some((name.clone(), json::text(file)?))).collect())
+        .ok_or_else(|| fields.invalid("weight_map", expected, value))
+}
+
+/// Every shard must lie inside the folder and exist; all that are missing are named at once.
+fn check_shards<'a>(
+    folder: &Path,
+    index: &Path,
+    shards: impl ExactSizeIterator<Item = &'a str>,
+) -> Result<(), CheckpointError> {
+    if shards.len() > MAX_SHARDS {
+        return Err(CheckpointError::TooManyShards {
+            index: index.into(),
+            count: shards.len(),
+            limit: MAX_SHARDS,
+        });
+    }
+    let mut missing = Vec::new();
+    for shard in shards {
+        let inside = |part| matches!(part, Component::Normal(_));
+        if shard.is_empty() || shard.contains('\\') || !Path::new(shard).components().all(inside) {
+            return Err(CheckpointError::UnsafeShardName { index: index.into(), name: shard.into() });
+        }
+        if files::metadata(&folder.join(shard))?.is_none() {
+            missing.push(shard.to_owned());
+        }
+    }
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(CheckpointError::MissingShard { index: index.into(), missing }),
+    }
+}
