@@ -121,6 +121,8 @@ CORE = (
 # Sums over 588 pixels carry more float32 rounding than the rest of a tiny model: smaller patch weights beside a
 # larger bias keep it in proportion.
 FINE = Scales(
+    token=0.3,
+    layer_scale=1.5,
     overrides={
         "patch_embeddings.projection.weight": 0.5, "patch_embeddings.weight": 0.5,
         "patch_embeddings.projection.bias": 4.0, "patch_embeddings.bias": 4.0,
