@@ -102,7 +102,7 @@ def _selection(base: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     kind = type(AutoConfig.for_model(base["model_type"]))
     try:
         config = kind.from_dict(without | options)
-    except Exception as error:  # noqa: BLE001: any refusal is the answer
+    except Exception as error:  # any refusal is the answer
         return options | {"error": True, "transformers": type(error).__name__}
     return options | {"expect": {"out_features": list(config.out_features), "out_indices": list(config.out_indices)}}
 

@@ -55,7 +55,11 @@ def attention_masks(folder: Path) -> None:
     no_cls[:, 0] = 0
     empty[1] = 0
     model = _load(folder)
-    whats = {"partial": (partial, "some patches hidden"), "no-cls": (no_cls, "also the CLS token"), "empty": (empty, "nothing left in one picture")}
+    whats = {
+        "partial": (partial, "some patches hidden"),
+        "no-cls": (no_cls, "also the CLS token"),
+        "empty": (empty, "nothing left in one picture"),
+    }
     for name, (mask, what) in whats.items():
         _save(model, folder, f"attention-mask-{name}", {"attention_mask": mask}, what, attentions=name != "no-cls")
     _save(_load(folder, "sdpa"), folder, "attention-mask-sdpa", {"attention_mask": partial}, "some patches hidden, sdpa")
