@@ -22,12 +22,6 @@ pub enum Error {
     /// The instruction set level or the number of threads cannot be had.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// The checkpoint has no processor config, so pictures cannot be turned into pixels.
-    #[error("{}: no `preprocessor_config.json`, so pictures cannot be processed", path.display())]
-    NoProcessor {
-        /// The checkpoint's folder.
-        path: PathBuf,
-    },
     /// A processor option that cannot be carried out.
     #[error("processor option `{option}`: {reason}")]
     ProcessorOption {
@@ -70,10 +64,6 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Checkpoint(error) => error.hint(),
-            Self::Image(error) => error.hint(),
-            Self::NoProcessor { .. } => {
-                Some("copy `preprocessor_config.json` from the model's page into the folder".to_owned())
-            }
             Self::Model(ModelError::Checkpoint(error)) => error.hint(),
             _ => None,
         }

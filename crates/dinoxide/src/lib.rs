@@ -1,1 +1,49 @@
-//! DINOv2 and DINOv3 vision models on the CPU, with the numbers of Hugging Face Transformers.
+//! DINOv2, DINOv2 with registers and DINOv3 (ViT and ConvNeXt) on the CPU, with the numbers of Hugging Face Transformers.
+//!
+//! ```
+//! use dinoxide::{ImageProcessor, Inputs, Model};
+//! use ndarray::Axis;
+//! use std::path::Path;
+//!
+//! # fn main() -> Result<(), dinoxide::Error> {
+//! # let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/chelsea.png");
+//! // A folder, a hub id in the local cache, or the built-in model (random weights).
+//! let model = Model::from_pretrained("builtin:tiny")?;
+//! let processor = ImageProcessor::from_pretrained("builtin:tiny")?;
+//!
+//! let pixel_values = processor.open(Path::new(picture))?.insert_axis(Axis(0)); // [1, 3, 224, 224]
+//! let outputs = model.forward(&Inputs::new(pixel_values.view()))?;
+//! assert_eq!(outputs.pooler_output.dim(), (1, model.config().hidden_size()));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Embedder`] does this for many files of any sizes, in batches, in order, with memory that does not grow.
+
+mod embedder;
+mod error;
+mod files;
+mod golden;
+mod model;
+mod pooling;
+mod processor;
+mod source;
+mod verify;
+
+pub use dinoxide_checkpoint::{
+    Checkpoint, CheckpointError, ProcessorConfig,
+    config::{self, ModelConfig},
+    hub, layout,
+};
+pub use dinoxide_image::{DecodeOptions, ImageError, Limits, Picture};
+pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError};
+pub use dinoxide_model::{Grid, Inputs, ModelError, Outputs};
+pub use embedder::{EmbedOptions, Embedder};
+pub use error::Error;
+pub use files::{FileOptions, for_each_file};
+pub use golden::Golden;
+pub use model::Model;
+pub use pooling::{Pooling, normalize};
+pub use processor::ImageProcessor;
+pub use source::{BUILTIN_TINY, LoadOptions, open};
+pub use verify::{Row, hash32, verify};

@@ -1,0 +1,230 @@
+//! The image processor of a checkpoint: files to `pixel_values`, as its `preprocessor_config.json` says.
+
+use crate::{Error, LoadOptions, source};
+use dinoxide_checkpoint::{
+    Checkpoint, ProcessorConfig,
+    processor_config::{ProcessorKind, SizeSpec},
+};
+use dinoxide_image::{
+    DecodeOptions, HeightWidth, Normalize, Order, Picture, ProcessorSpec, Resample, Resize, Size, decode_file, process,
+};
+use ndarray::Array3;
+use std::{ffi::OsStr, path::Path};
+
+/// Turns pictures into what a model takes.
+#[derive(Debug, Clone)]
+pub struct ImageProcessor {
+    spec: ProcessorSpec,
+    decode: DecodeOptions,
+}
+
+impl ImageProcessor {
+    /// Opens a checkpoint (see [`crate::open`]) and takes its processor.
+    ///
+    /// # Errors
+    /// As [`crate::open`] and [`ImageProcessor::from_checkpoint`].
+    pub fn from_pretrained(model: impl AsRef<OsStr>) -> Result<Self, Error> {
+        Self::from_checkpoint(&source::open(model, &LoadOptions::default())?)
+    }
+
+    /// The processor of a checkpoint.
+    ///
+    /// # Errors
+    /// No processor config, a damaged one, or an option that cannot be carried out.
+    pub fn from_checkpoint(checkpoint: &Checkpoint) -> Result<Self, Error> {
+        Self::from_config(checkpoint.require_processor()?)
+    }
+
+    /// The processor of a config.
+    ///
+    /// # Errors
+    /// A step that is on without what it needs, or that cannot be carried out.
+    pub fn from_config(config: &ProcessorConfig) -> Result<Self, Error> {
+        Ok(Self { spec: spec(config)?, decode: DecodeOptions::default() })
+    }
+
+    /// The steps.
+    #[must_use]
+    pub fn spec(&self) -> &ProcessorSpec {
+        &self.spec
+    }
+
+    /// Reads files with other limits, tolerance or background.
+    #[must_use]
+    pub fn with_decode(self, decode: DecodeOptions) -> Self {
+        Self { decode, ..self }
+    }
+
+    /// Changes what the model sees, pixels. A processor that crops then crops to it, and keeps the ratio of its resize to its
+    /// crop (256/224 for DINOv2: the short side becomes round(256/224 · short side of the size)); one that does not crop
+    /// resizes to it.
+    #[must_use]
+    pub fn with_size(mut self, height: usize, width: usize) -> Self {
+        let wanted = HeightWidth { height, width };
+        let resample = self.spec.resize.map_or(Resample::Bicubic, |resize| resize.resample);
+        match (self.spec.center_crop, self.spec.resize) {
+            (Some(crop), Some(resize)) => {
+                let size = scaled(resize.size, crop, wanted);
+                self.spec.center_crop = Some(wanted);
+                self.spec.resize = Some(Resize { size, resample });
+            }
+            (Some(_), None) => self.spec.center_crop = Some(wanted),
+            (None, _) => self.spec.resize = Some(Resize { size: Size::Exact { height, width }, resample }),
+        }
+        self
+    }
+
+    /// Does not crop: the short side becomes that of the crop, the aspect ratio is kept. Without effect on a processor that
+    /// does not crop. Call it after [`Self::with_size`].
+    #[must_use]
+    pub fn without_crop(mut self) -> Self {
+        if let (Some(crop), Some(resize)) = (self.spec.center_crop.take(), self.spec.resize) {
+            let size = Size::ShortestEdge(crop.height.min(crop.width));
+            self.spec.resize = Some(Resize { size, ..resize });
+        }
+        self
+    }
+
+    /// Reads a picture file and processes it: [3, H, W].
+    ///
+    /// # Errors
+    /// A file that is not a whole picture of a known format within the limits; every error names the file.
+    pub fn open(&self, path: &Path) -> Result<Array3<f32>, Error> {
+        let picture = decode_file(path, &self.decode)?;
+        let error = |error| dinoxide_image::ImageError::File { path: path.to_owned(), error: Box::new(error) };
+        Ok(array(process(&picture, &self.spec).map_err(error)?))
+    }
+
+    /// Processes a decoded picture: [3, H, W].
+    ///
+    /// # Errors
+    /// An option that cannot be carried out on this picture, or a result above the limit.
+    pub fn process(&self, picture: &Picture) -> Result<Array3<f32>, Error> {
+        Ok(array(process(picture, &self.spec)?))
+    }
+}
+
+fn array(values: dinoxide_image::PixelValues) -> Array3<f32> {
+    let dim = (values.channels, values.height, values.width);
+    Array3::from_shape_vec(dim, values.data).unwrap_or_else(|_| Array3::zeros(dim))
+}
+
+/// A resize that stands to `wanted` as it stood to `crop`.
+fn scaled(size: Size, crop: HeightWidth, wanted: HeightWidth) -> Size {
+    let short = |size: HeightWidth| size.height.min(size.width);
+    let ratio = |edge: usize, from: usize, to: usize| (edge as f64 / from.max(1) as f64 * to as f64).round() as usize;
+    let edge = |edge: usize| ratio(edge, short(crop), short(wanted));
+    match size {
+        Size::ShortestEdge(shortest) => Size::ShortestEdge(edge(shortest)),
+        Size::ShortestLongestEdge { shortest_edge, longest_edge } => {
+            Size::ShortestLongestEdge { shortest_edge: edge(shortest_edge), longest_edge: edge(longest_edge) }
+        }
+        Size::Exact { height, width } => Size::Exact {
+            height: ratio(height, crop.height, wanted.height),
+            width: ratio(width, crop.width, wanted.width),
+        },
+        Size::MaxHeightWidth { max_height, max_width } => Size::MaxHeightWidth {
+            max_height: ratio(max_height, crop.height, wanted.height),
+            max_width: ratio(max_width, crop.width, wanted.width),
+        },
+        other @ (Size::LongestEdge(_) | Size::MinMaxPixels { .. }) => other,
+    }
+}
+
+/// The steps of a processor config.
+fn spec(config: &ProcessorConfig) -> Result<ProcessorSpec, Error> {
+    config.validate()?;
+    // Where a step is on, `validate` has made sure that its values are there.
+    let on = |flag: bool, value: Option<SizeSpec>| value.filter(|_| flag);
+    let resize = match (on(config.do_resize, config.size), config.resample) {
+        (Some(size), Some(resample)) => {
+            let resample = Resample::from_code(i64::try_from(resample.code()).unwrap_or(-1))?;
+            Some(Resize { size: resize_size(size), resample })
+        }
+        _ => None,
+    };
+    let normalize = match (&config.image_mean, &config.image_std) {
+        (Some(mean), Some(std)) if config.do_normalize => Some(Normalize { mean: mean.clone(), std: std.clone() }),
+        _ => None,
+    };
+    Ok(ProcessorSpec {
+        order: match config.kind {
+            ProcessorKind::Bit => Order::ResizeFirst,
+            ProcessorKind::DINOv3ViT => Order::RescaleFirst,
+        },
+        do_convert_rgb: config.do_convert_rgb,
+        resize,
+        center_crop: on(config.do_center_crop, config.crop_size).map(|size| exact("crop_size", size)).transpose()?,
+        rescale: config.rescale_factor.filter(|_| config.do_rescale),
+        normalize,
+        pad: on(config.do_pad, config.pad_size).map(|size| exact("pad_size", size)).transpose()?,
+        ..ProcessorSpec::default()
+    })
+}
+
+fn resize_size(size: SizeSpec) -> Size {
+    match size {
+        SizeSpec::HeightWidth { height, width } => Size::Exact { height, width },
+        SizeSpec::ShortestEdge { shortest_edge } => Size::ShortestEdge(shortest_edge),
+        SizeSpec::ShortestLongestEdge { shortest_edge, longest_edge } => {
+            Size::ShortestLongestEdge { shortest_edge, longest_edge }
+        }
+        SizeSpec::LongestEdge { longest_edge } => Size::LongestEdge(longest_edge),
+        SizeSpec::MaxHeightWidth { max_height, max_width } => Size::MaxHeightWidth { max_height, max_width },
+        SizeSpec::PixelBounds { min_pixels, max_pixels } => Size::MinMaxPixels { min_pixels, max_pixels },
+    }
+}
+
+/// A size that must be a height and a width.
+fn exact(option: &'static str, size: SizeSpec) -> Result<HeightWidth, Error> {
+    match size {
+        SizeSpec::HeightWidth { height, width } => Ok(HeightWidth { height, width }),
+        _ => Err(Error::ProcessorOption { option, reason: "expected a height and a width".to_owned() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dinoxide_checkpoint::CheckpointError;
+
+    fn bit(size: SizeSpec) -> ImageProcessor {
+        let config = ProcessorConfig { size: Some(size), ..ProcessorConfig::new(ProcessorKind::Bit) };
+        ImageProcessor::from_config(&config).unwrap()
+    }
+
+    fn resized(processor: &ImageProcessor) -> Size {
+        processor.spec.resize.unwrap().size
+    }
+
+    #[test]
+    fn a_size_keeps_the_ratio_of_resize_to_crop() {
+        let processor = bit(SizeSpec::ShortestEdge { shortest_edge: 256 }).with_size(518, 518);
+        assert_eq!(resized(&processor), Size::ShortestEdge(592));
+        assert_eq!(processor.spec.center_crop, Some(HeightWidth { height: 518, width: 518 }));
+        let wide = bit(SizeSpec::ShortestEdge { shortest_edge: 256 }).with_size(224, 448);
+        assert_eq!(resized(&wide), Size::ShortestEdge(256));
+    }
+
+    #[test]
+    fn without_crop_the_short_side_becomes_the_size() {
+        let processor = bit(SizeSpec::ShortestEdge { shortest_edge: 256 }).without_crop();
+        assert_eq!((resized(&processor), processor.spec.center_crop), (Size::ShortestEdge(224), None));
+        let processor = bit(SizeSpec::ShortestEdge { shortest_edge: 256 }).with_size(518, 518).without_crop();
+        assert_eq!((resized(&processor), processor.spec.center_crop), (Size::ShortestEdge(518), None));
+    }
+
+    #[test]
+    fn a_processor_that_does_not_crop_resizes_to_the_size() {
+        let config = ProcessorConfig::new(ProcessorKind::DINOv3ViT);
+        let processor = ImageProcessor::from_config(&config).unwrap().with_size(512, 384).without_crop();
+        assert_eq!(resized(&processor), Size::Exact { height: 512, width: 384 });
+    }
+
+    #[test]
+    fn a_step_without_its_value_is_an_error() {
+        let config = ProcessorConfig { image_mean: None, ..ProcessorConfig::new(ProcessorKind::Bit) };
+        let error = ImageProcessor::from_config(&config).unwrap_err();
+        assert!(matches!(error, Error::Checkpoint(CheckpointError::ProcessorNeeds { .. })), "{error}");
+    }
+}
