@@ -1,9 +1,19 @@
-//! Activations, under Transformers' names (`ACT2FN`). GELU is the exact erf form x·Φ(x).
+//! Activations, under Transformers' names (`ACT2FN`), on slices and (for the epilogues of other kernels) on vectors.
+//! GELU is the exact erf form x·Φ(x). The formulas that take more than a few operations are in `functions.rs`.
 
-use crate::{Context, reference};
+mod functions;
+#[cfg(test)]
+mod tests;
+
+use crate::Context;
+use crate::simd::{Operation, Simd, map_in_place};
 use std::str::FromStr;
 
-/// An elementwise activation.
+/// An elementwise activation. NaN gives NaN; infinities give what torch's formulas give (`silu(−∞)` is NaN).
+///
+/// Largest error, measured against f64 on every level, over a seventy-million sample of all f32 (a test repeats it):
+/// 3 units in the last place, for `gelu` and its relatives where x ≥ 0, for `silu`, `mish` and `sigmoid` where x ≥ −80;
+/// below, where results shrink to 0, `gelu` is within 4 and the others within 3 times 2⁻²⁴·|x|.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// x·Φ(x), exact (`gelu`, `gelu_python`).
@@ -60,20 +70,101 @@ impl FromStr for Activation {
     }
 }
 
+impl Activation {
+    /// The activation of a vector.
+    #[inline(always)]
+    pub(crate) fn eval<S: Simd>(self, simd: S, x: S::Vec) -> S::Vec {
+        let zero = simd.splat(0.0);
+        match self {
+            Self::Gelu => functions::gelu(simd, x),
+            Self::GeluTanh => functions::gelu_tanh(simd, x),
+            Self::QuickGelu => functions::quick_gelu(simd, x),
+            Self::Silu => functions::silu(simd, x),
+            Self::Relu => simd.max(zero, x),
+            Self::Relu6 => simd.min(simd.splat(6.0), simd.max(zero, x)),
+            Self::Relu2 => {
+                let positive = simd.max(zero, x);
+                simd.mul(positive, positive)
+            }
+            Self::LeakyRelu => simd.select(simd.gt(x, zero), x, simd.mul(x, simd.splat(0.01))),
+            Self::HardSwish => {
+                let ramp = simd.min(simd.splat(6.0), simd.max(zero, simd.add(x, simd.splat(3.0))));
+                simd.mul(x, simd.div(ramp, simd.splat(6.0)))
+            }
+            Self::Mish => functions::mish(simd, x),
+            Self::Sigmoid => functions::sigmoid(simd, x),
+            Self::Tanh => functions::tanh(simd, x),
+            Self::Linear => x,
+        }
+    }
+}
+
+/// Floats below which a task is not worth handing to a thread.
+const LEAST_FLOATS: usize = 16 * 1024;
+
 /// Applies an activation in place.
-pub fn activate(_ctx: &Context, activation: Activation, x: &mut [f32]) {
-    x.iter_mut().for_each(|v| *v = reference::activation(activation, *v));
+pub fn activate(ctx: &Context, activation: Activation, x: &mut [f32]) {
+    let chunk = ctx.items_per_task(x.len(), LEAST_FLOATS);
+    ctx.for_each_chunk_mut(x, chunk, |_, x| ctx.dispatch(Activate { activation, x }));
+}
+
+/// [`activate`] on one thread.
+struct Activate<'a> {
+    activation: Activation,
+    x: &'a mut [f32],
+}
+
+impl Operation for Activate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        map_in_place(
+            simd,
+            self.x,
+            #[inline(always)]
+            |x| self.activation.eval(simd, x),
+        );
+    }
 }
 
 /// `out = act(gate) · up`, where a row of `gate_up` [rows, 2F] holds the gate first, then up; `out` is [rows, F].
 ///
 /// # Panics
 /// When the lengths disagree with `width` = F.
-pub fn gate(_ctx: &Context, activation: Activation, gate_up: &[f32], width: usize, out: &mut [f32]) {
+pub fn gate(ctx: &Context, activation: Activation, gate_up: &[f32], width: usize, out: &mut [f32]) {
     assert_eq!(gate_up.len(), 2 * out.len(), "gate and up");
-    for (row, out) in gate_up.chunks_exact(2 * width).zip(out.chunks_exact_mut(width)) {
-        for (i, o) in out.iter_mut().enumerate() {
-            *o = reference::activation(activation, row[i]) * row[width + i];
+    assert!(out.is_empty() || width > 0 && out.len().is_multiple_of(width), "rows of {width}");
+    let rows = ctx.items_per_task(out.len() / width.max(1), LEAST_FLOATS.div_ceil(width.max(1)));
+    ctx.for_each_chunk_mut(out, rows * width, |index, out| {
+        let gate_up = &gate_up[2 * index * rows * width..][..2 * out.len()];
+        ctx.dispatch(Gate { activation, gate_up, width, out });
+    });
+}
+
+/// [`gate`] on one thread.
+struct Gate<'a> {
+    activation: Activation,
+    gate_up: &'a [f32],
+    width: usize,
+    out: &'a mut [f32],
+}
+
+impl Operation for Gate<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        for (row, out) in self.gate_up.chunks_exact(2 * self.width).zip(self.out.chunks_exact_mut(self.width))
+        {
+            let (gate, up) = row.split_at(self.width);
+            let whole = self.width - self.width % S::LANES;
+            for i in (0..whole).step_by(S::LANES) {
+                let gated = self.activation.eval(simd, simd.load(&gate[i..]));
+                simd.store(simd.mul(gated, simd.load(&up[i..])), &mut out[i..]);
+            }
+            let gated = self.activation.eval(simd, simd.load_part(&gate[whole..], 0.0));
+            simd.store_part(simd.mul(gated, simd.load_part(&up[whole..], 0.0)), &mut out[whole..]);
         }
     }
 }

@@ -1,6 +1,34 @@
 //! Scaled dot-product attention: `softmax(q·kᵀ·scale + mask)·v`, not causal.
+//!
+//! The plan, from the outside in:
+//! ```text
+//! for each (batch item, head, part of the queries)              on any thread (here)
+//!   pack the queries, times scale·log₂e                         `pack.rs`
+//!   for each block of keys                                      equal blocks of at most 512
+//!     pack its keys and values: they fit the L2 cache           `pack.rs`
+//!     for each tile of queries (≤ 12 rows)                      `job.rs`
+//!       scores = tile · keysᵀ          [rows, block], L1 cache  `tile.rs`
+//!       streaming softmax: p = 2^(scores − max so far)          `softmax.rs`
+//!       sums = sums · 2^(old max − new max) + p · values        `tile.rs`
+//!   out = sums / (sum of p)
+//! ```
+//! Memory is linear in S. A row is computed the same way at any place in a tile, in any part, in any batch: keys
+//! are cut by S alone. So its bits depend on nothing else, the number of threads included.
 
-use crate::{Context, reference};
+mod eager;
+mod job;
+mod pack;
+mod shared;
+mod softmax;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+use crate::Context;
+use eager::EagerJob;
+use job::{Head, Job};
+use shared::SharedRows;
+use std::ops::Range;
 
 /// The sizes of an attention.
 #[derive(Debug, Clone, Copy)]
@@ -33,12 +61,23 @@ pub struct Qkv<'a> {
     pub key_mask: Option<&'a [bool]>,
 }
 
+/// The most queries of a job: its sums stay in the L2 cache beside a block of keys and values.
+const MOST_QUERIES: usize = 384;
+
+/// The fewest: packing the keys is shared by this many rows.
+const LEAST_QUERIES: usize = 48;
+
 /// Fused attention into `out` [B, S, A·d], memory linear in S.
 ///
 /// # Panics
 /// When the slices are shorter than the shape says.
-pub fn attention(_ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut [f32]) {
-    reference::attention(shape, qkv, None, out);
+pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut [f32]) {
+    check(shape, qkv, out);
+    let out = SharedRows::new(out);
+    for_each_job(ctx, shape, |b, h, queries| {
+        let head = Head::new(shape, qkv, b, h);
+        ctx.dispatch(Job { ctx, head, queries, out: &out });
+    });
 }
 
 /// Eager attention: also stores the probabilities [B, A, S, S].
@@ -46,11 +85,45 @@ pub fn attention(_ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mu
 /// # Panics
 /// When the slices are shorter than the shape says.
 pub fn attention_with_probabilities(
-    _ctx: &Context,
+    ctx: &Context,
     shape: &AttentionShape,
     qkv: &Qkv<'_>,
     probabilities: &mut [f32],
     out: &mut [f32],
 ) {
-    reference::attention(shape, qkv, Some(probabilities), out);
+    check(shape, qkv, out);
+    let AttentionShape { batch, heads, tokens, .. } = *shape;
+    assert!(probabilities.len() >= batch * heads * tokens * tokens, "probabilities of {shape:?}");
+    let (out, probabilities) = (SharedRows::new(out), SharedRows::new(probabilities));
+    for_each_job(ctx, shape, |b, h, queries| {
+        let head = Head::new(shape, qkv, b, h);
+        ctx.dispatch(EagerJob { ctx, head, queries, out: &out, probabilities: &probabilities });
+    });
+}
+
+fn check(shape: &AttentionShape, qkv: &Qkv<'_>, out: &[f32]) {
+    let AttentionShape { batch, heads, tokens, head_dim, .. } = *shape;
+    let (rows, width) = (batch * tokens, heads * head_dim);
+    let span = if rows * width == 0 { 0 } else { (rows - 1) * qkv.row_stride + width };
+    assert!(qkv.q.len() >= span && qkv.k.len() >= span && qkv.v.len() >= span, "q, k, v of {shape:?}");
+    assert!(qkv.row_stride >= width || rows <= 1, "rows of {shape:?} overlap");
+    assert!(qkv.key_mask.is_none_or(|mask| mask.len() >= rows), "key mask of {shape:?}");
+    assert!(out.len() >= rows * width, "out of {shape:?}");
+}
+
+/// Calls `job(b, h, queries)` for equal parts of the queries of each head, on the context's threads.
+fn for_each_job(ctx: &Context, shape: &AttentionShape, job: impl Fn(usize, usize, Range<usize>) + Sync) {
+    let AttentionShape { batch, heads, tokens, head_dim, .. } = *shape;
+    if batch * heads * tokens * head_dim == 0 {
+        return;
+    }
+    let wanted = ctx.items_per_task(batch * heads * tokens, LEAST_QUERIES).min(MOST_QUERIES);
+    let parts = tokens.div_ceil(wanted);
+    // Equal parts, in whole tiles.
+    let queries = tokens.div_ceil(parts).next_multiple_of(tile::MAX_ROWS);
+    let parts = tokens.div_ceil(queries);
+    ctx.for_each(batch * heads * parts, |index| {
+        let (head, start) = (index / parts, index % parts * queries);
+        job(head / heads, head % heads, start..(start + queries).min(tokens));
+    });
 }

@@ -38,9 +38,11 @@ pub fn activation(activation: Activation, x: f32) -> f32 {
         }
         Activation::QuickGelu => v * sigmoid(1.702 * v),
         Activation::Silu => v * sigmoid(v),
-        Activation::Relu => v.max(0.0),
+        Activation::Relu if v > 0.0 || v.is_nan() => v,
+        Activation::Relu => 0.0,
         Activation::Relu6 => v.clamp(0.0, 6.0),
-        Activation::Relu2 => v.max(0.0).powi(2),
+        Activation::Relu2 if v > 0.0 || v.is_nan() => v * v,
+        Activation::Relu2 => 0.0,
         Activation::LeakyRelu => {
             if v > 0.0 {
                 v

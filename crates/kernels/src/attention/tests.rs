@@ -1,0 +1,191 @@
+use super::*;
+use crate::{ContextOptions, Isa, reference};
+use dinoxide_testkit::compare::{assert_close, worst};
+use dinoxide_testkit::data::hash32;
+
+fn contexts(threads: usize) -> Vec<Context> {
+    let context = |isa| Context::new(ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap();
+    Isa::available().into_iter().map(context).collect()
+}
+
+fn shape(batch: usize, heads: usize, tokens: usize, head_dim: usize) -> AttentionShape {
+    AttentionShape { batch, heads, tokens, head_dim, scale: (head_dim as f32).powf(-0.5) }
+}
+
+/// q, k and v side by side in one buffer [B·S, 3·A·d + gap], as the model lays them out.
+struct Input {
+    data: Vec<f32>,
+    width: usize,
+    row_stride: usize,
+    key_mask: Option<Vec<bool>>,
+}
+
+impl Input {
+    fn new(shape: &AttentionShape, gap: usize) -> Self {
+        let width = shape.heads * shape.head_dim;
+        let row_stride = 3 * width + gap;
+        let data = hash32(shape.tokens as u32, shape.batch * shape.tokens * row_stride);
+        Self { data, width, row_stride, key_mask: None }
+    }
+
+    fn qkv(&self) -> Qkv<'_> {
+        let [q, k, v] = [0, 1, 2].map(|i| &self.data[(i * self.width).min(self.data.len())..]);
+        Qkv { q, k, v, row_stride: self.row_stride, key_mask: self.key_mask.as_deref() }
+    }
+}
+
+fn run(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) -> Vec<f32> {
+    let mut out = vec![f32::NAN; shape.batch * shape.tokens * shape.heads * shape.head_dim];
+    attention(ctx, shape, qkv, &mut out);
+    out
+}
+
+fn run_eager(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) -> (Vec<f32>, Vec<f32>) {
+    let mut out = vec![f32::NAN; shape.batch * shape.tokens * shape.heads * shape.head_dim];
+    let mut probabilities = vec![f32::NAN; shape.batch * shape.heads * shape.tokens * shape.tokens];
+    attention_with_probabilities(ctx, shape, qkv, &mut probabilities, &mut out);
+    (probabilities, out)
+}
+
+/// Both forms against the twin; values are of order 1.
+fn assert_equals_twin(name: &str, ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) {
+    let mut want = vec![0.0; shape.batch * shape.tokens * shape.heads * shape.head_dim];
+    let mut want_p = vec![0.0; shape.batch * shape.heads * shape.tokens * shape.tokens];
+    reference::attention(shape, qkv, Some(&mut want_p), &mut want);
+    let name = format!("{} {name} {shape:?}", ctx.isa());
+    assert_close(&name, &run(ctx, shape, qkv), &want, 3e-6);
+    let (p, out) = run_eager(ctx, shape, qkv);
+    assert_close(&name, &out, &want, 3e-6);
+    assert_close(&name, &p, &want_p, 2e-6);
+    for row in p.chunks(shape.tokens.max(1)) {
+        let sum: f64 = row.iter().map(|&p| f64::from(p)).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{name}: probabilities sum to {sum}");
+    }
+}
+
+#[test]
+fn attention_equals_its_twin_at_every_head_size() {
+    for ctx in contexts(2) {
+        for d in [1, 3, 4, 8, 13, 15, 16, 17, 20, 31, 32, 33, 48, 64, 80, 96, 128, 130] {
+            let shape = shape(1, 2, 29, d);
+            assert_equals_twin("head size", &ctx, &shape, &Input::new(&shape, 0).qkv());
+        }
+    }
+}
+
+#[test]
+fn attention_equals_its_twin_at_every_number_of_tokens() {
+    for ctx in contexts(3) {
+        for tokens in (1..=40).chain([47, 48, 49, 64, 65, 196, 197, 201, 257, 261]) {
+            let shape = shape(1, 1, tokens, 16);
+            assert_equals_twin("tokens", &ctx, &shape, &Input::new(&shape, 5).qkv());
+        }
+    }
+}
+
+#[test]
+fn attention_equals_its_twin_over_several_blocks_of_keys() {
+    for ctx in contexts(2) {
+        for tokens in [512, 513, 700, 1030, 1100] {
+            let shape = shape(1, 1, tokens, 24);
+            assert_equals_twin("blocks", &ctx, &shape, &Input::new(&shape, 0).qkv());
+        }
+    }
+}
+
+#[test]
+fn masked_keys_take_no_part_and_all_masked_means_all_alike() {
+    for ctx in contexts(2) {
+        for tokens in [1, 5, 37, 600] {
+            let shape = shape(3, 2, tokens, 20);
+            let mut input = Input::new(&shape, 0);
+            // Item 0 loses some keys, item 1 its first block, item 2 all of them.
+            let keep = |i: usize| match i / tokens {
+                0 => i % 3 != 1,
+                1 => i % tokens + 3 > tokens,
+                _ => false,
+            };
+            input.key_mask = Some((0..3 * tokens).map(keep).collect());
+            assert_equals_twin("mask", &ctx, &shape, &input.qkv());
+        }
+    }
+}
+
+#[test]
+fn scores_far_apart_neither_overflow_nor_lose_the_largest() {
+    for ctx in contexts(1) {
+        let shape = AttentionShape { scale: 40.0, ..shape(1, 1, 600, 8) };
+        let input = Input::new(&shape, 0);
+        let mut want = vec![0.0; 600 * 8];
+        reference::attention(&shape, &input.qkv(), None, &mut want);
+        // Scores reach 1000, whose f32 spacing is 6e-5: the exponent's error is that of q·k.
+        assert_close(ctx.isa().name(), &run(&ctx, &shape, &input.qkv()), &want, 1e-3);
+    }
+}
+
+#[test]
+fn nan_stays_in_the_rows_that_saw_it() {
+    for ctx in contexts(1) {
+        let shape = shape(2, 1, 40, 16);
+        let mut input = Input::new(&shape, 0);
+        input.data[3 * input.row_stride + 2] = f32::NAN;
+        let out = run(&ctx, &shape, &input.qkv());
+        for (query, row) in out.chunks(16).enumerate() {
+            assert_eq!(row.iter().all(|x| x.is_nan()), query == 3, "{} query {query}", ctx.isa());
+            assert_eq!(row.iter().any(|x| x.is_nan()), query == 3, "{} query {query}", ctx.isa());
+        }
+    }
+}
+
+#[test]
+fn a_batch_item_has_the_bits_it_has_alone_on_any_number_of_threads() {
+    for tokens in [19, 201, 530] {
+        let shape = shape(3, 2, tokens, 32);
+        let input = Input::new(&shape, 0);
+        let single = AttentionShape { batch: 1, ..shape };
+        let alone = contexts(1);
+        for threads in [1, 2, 3] {
+            for (ctx, alone) in contexts(threads).iter().zip(&alone) {
+                let together = run(ctx, &shape, &input.qkv());
+                let (p_together, eager_together) = run_eager(ctx, &shape, &input.qkv());
+                for b in 0..3 {
+                    let part = Input {
+                        data: input.data[b * tokens * input.row_stride..].to_vec(),
+                        ..Input::new(&single, 0)
+                    };
+                    let name = format!("{} item {b}, {tokens} tokens, {threads} threads", ctx.isa());
+                    let range = b * tokens * 64..(b + 1) * tokens * 64;
+                    assert_eq!(together[range.clone()], run(alone, &single, &part.qkv()), "{name}");
+                    let (p, eager) = run_eager(alone, &single, &part.qkv());
+                    assert_eq!(eager_together[range], eager, "{name}");
+                    assert_eq!(p_together[b * 2 * tokens * tokens..][..p.len()], p, "{name}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_query_has_the_same_bits_at_any_place() {
+    let shape = shape(1, 1, 60, 16);
+    let mut input = Input::new(&shape, 0);
+    let stride = input.row_stride;
+    // All queries equal: all rows of the result must be.
+    let query: Vec<f32> = input.data[..16].to_vec();
+    for row in input.data.chunks_mut(stride) {
+        row[..16].copy_from_slice(&query);
+    }
+    for ctx in contexts(1) {
+        let out = run(&ctx, &shape, &input.qkv());
+        assert!(out.chunks(16).all(|row| row == &out[..16]), "{}", ctx.isa());
+    }
+}
+
+#[test]
+fn no_tokens_are_no_work() {
+    for (batch, heads, tokens) in [(0, 2, 3), (1, 0, 3), (1, 2, 0)] {
+        let shape = shape(batch, heads, tokens, 4);
+        let input = Input::new(&shape, 0);
+        assert_eq!(worst(&run(&contexts(1)[0], &shape, &input.qkv()), &[]).max_abs, 0.0);
+    }
+}
