@@ -1,1 +1,49 @@
-//! Pictures for dinoxide: bytes to oriented RGB pixels to pixel_values.
+//! Pictures for dinoxide: bytes → oriented RGB pixels → `pixel_values`.
+//!
+//! 1. [`decode`] and [`decode_file`] read JPEG, PNG, WebP, GIF, BMP and TIFF, told apart by content, under named
+//!    [`Limits`], turned upright by EXIF or XMP, as Transformers' `load_image` does (Pillow's `convert("RGB")`).
+//! 2. [`process`] and [`process_array`] follow a [`ProcessorSpec`]: every option of `BitImageProcessor` and
+//!    `DINOv3ViTImageProcessor` (Transformers 5.24.0, torchvision backend). Only what the crop keeps is computed.
+//!
+//! The crate knows nothing of checkpoints or models.
+//!
+//! ```
+//! use dinoxide_image::{DecodeOptions, Normalize, ProcessorSpec, Resample, Resize, Rgb8, Size, process};
+//!
+//! let picture = Rgb8::from_raw(4, 2, vec![128; 4 * 2 * 3])?.into();
+//! let spec = ProcessorSpec {
+//!     resize: Some(Resize { size: Size::Exact { height: 8, width: 8 }, resample: Resample::Bilinear }),
+//!     rescale: Some(1.0 / 255.0),
+//!     normalize: Some(Normalize { mean: vec![0.5], std: vec![0.5] }),
+//!     ..ProcessorSpec::default()
+//! };
+//! let pixel_values = process(&picture, &spec)?;
+//! assert_eq!((pixel_values.channels, pixel_values.height, pixel_values.width), (3, 8, 8));
+//! # let _ = DecodeOptions::default();
+//! # Ok::<(), dinoxide_image::ImageError>(())
+//! ```
+
+mod array;
+mod crop;
+mod decode;
+mod error;
+mod filters;
+mod limits;
+mod nearest;
+mod normalize;
+mod orientation;
+mod process;
+mod resize_f32;
+mod resize_u8;
+mod rgb;
+mod size;
+mod spec;
+
+pub use array::{Layout, PixelArray, Samples};
+pub use decode::{DecodeOptions, Format, decode, decode_file};
+pub use error::ImageError;
+pub use limits::Limits;
+pub use process::{PixelValues, process, process_array};
+pub use rgb::{Picture, Rgb8};
+pub use size::Size;
+pub use spec::{DEFAULT_MAX_OUTPUT_PIXELS, HeightWidth, Normalize, Order, ProcessorSpec, Resample, Resize};

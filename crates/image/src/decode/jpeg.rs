@@ -1,0 +1,167 @@
+//! JPEG, through libjpeg's own arithmetic (islow IDCT, fancy upsampling): the same pixels as Pillow, to the bit.
+//!
+//! Grey is replicated. CMYK and YCCK are taken as Adobe writes them, inverted, with or without the marker, and then
+//! made RGB as Pillow does: R = clip(255 − K − C·(255 − K)/255), the division rounded.
+//! A file is cut off when the decoder asks for bytes after the last one; our reader notices. libjpeg reports fatal
+//! errors by unwinding, which is caught here (a build with `panic = "abort"` would end the process instead).
+
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use mozjpeg::{ColorSpace, Decompress};
+
+use super::jpeg_header::{self, Frame, JpegHeader};
+use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
+use crate::limits::within;
+use crate::{Format, ImageError, Limits, Rgb8};
+
+/// A progressive file may hold this many scans; each costs a pass over the whole picture. Real ones have about ten.
+const MAX_SCANS: u64 = 500;
+
+pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
+    let header = jpeg_header::read(bytes);
+    let orientation = exif::orientation(header.exif.as_deref(), header.xmp.as_deref());
+    let Some(frame) = header.frame else {
+        return Err(if options.tolerant { corrupt("no picture in it") } else { truncated() });
+    };
+    check(&frame, &header, &options.limits)?;
+    let past_end = Cell::new(false);
+    let reader = Watched { rest: bytes, past_end: &past_end, tolerant: options.tolerant };
+    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, &frame)));
+    match outcome {
+        _ if past_end.get() && !options.tolerant => Err(truncated()),
+        Ok(Ok(pixels)) => {
+            Ok(Decoded { pixels, transparent_color: None, truncated: past_end.get(), orientation })
+        }
+        Ok(Err(error)) => Err(error),
+        Err(_) if past_end.get() => Err(truncated()),
+        Err(panic) => Err(fatal(panic.downcast_ref::<String>().map_or("", String::as_str))),
+    }
+}
+
+/// Limits and kinds that are refused before the decoder starts.
+fn check(frame: &Frame, header: &JpegHeader, limits: &Limits) -> Result<(), ImageError> {
+    if frame.precision != 8 {
+        return Err(unsupported(&format!("{} bits a sample", frame.precision)));
+    }
+    if !matches!(frame.marker, 0xc0..=0xc2) {
+        return Err(unsupported("lossless, hierarchical or arithmetic coding"));
+    }
+    within("jpeg scans", MAX_SCANS, header.scans)?;
+    // A file of several scans keeps all coefficients, two bytes each, until the last one.
+    let kept = if header.scans > 1 || frame.marker == 0xc2 { 2 * u64::from(frame.components) } else { 0 };
+    limits.check(u64::from(frame.width), u64::from(frame.height), PIXEL_BYTES + kept)
+}
+
+fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {
+    let decoder = Decompress::new_reader(reader).map_err(|e| corrupt(&e.to_string()))?;
+    let (width, height) = decoder.size();
+    if (width, height) != (usize::from(frame.width), usize::from(frame.height)) {
+        return Err(corrupt("two frame headers"));
+    }
+    let color_space = decoder.color_space();
+    let mut data = vec![0; width * height * 3];
+    match color_space {
+        ColorSpace::JCS_GRAYSCALE | ColorSpace::JCS_YCbCr | ColorSpace::JCS_RGB => {
+            let mut started = decoder.rgb().map_err(|e| corrupt(&e.to_string()))?;
+            started.read_scanlines_into(&mut data).map_err(|e| corrupt(&e.to_string()))?;
+        }
+        ColorSpace::JCS_CMYK | ColorSpace::JCS_YCCK => {
+            let started = decoder.to_colorspace(ColorSpace::JCS_CMYK);
+            let mut started = started.map_err(|e| corrupt(&e.to_string()))?;
+            let mut row = vec![0; width * 4];
+            for rgb in data.chunks_exact_mut(width * 3) {
+                started.read_scanlines_into(&mut row).map_err(|e| corrupt(&e.to_string()))?;
+                for (pixel, ink) in rgb.chunks_exact_mut(3).zip(row.chunks_exact(4)) {
+                    pixel.copy_from_slice(&cmyk_to_rgb([
+                        255 - ink[0],
+                        255 - ink[1],
+                        255 - ink[2],
+                        255 - ink[3],
+                    ]));
+                }
+            }
+        }
+        _ => return Err(unsupported("this number of colour components")),
+    }
+    Rgb8::from_raw(width, height, data)
+}
+
+/// Pillow's conversion of ink to light.
+pub(super) fn cmyk_to_rgb([c, m, y, k]: [u8; 4]) -> [u8; 3] {
+    let light = 255 - u32::from(k);
+    [c, m, y].map(|ink| {
+        let t = u32::from(ink) * light + 128;
+        let taken = ((t >> 8) + t) >> 8;
+        light.saturating_sub(taken) as u8
+    })
+}
+
+fn truncated() -> ImageError {
+    ImageError::Truncated { format: Format::Jpeg, reason: "the data ends before the picture does".to_owned() }
+}
+
+fn corrupt(reason: &str) -> ImageError {
+    ImageError::Corrupt { format: Format::Jpeg, reason: reason.to_owned() }
+}
+
+fn unsupported(feature: &str) -> ImageError {
+    ImageError::Unsupported { format: Format::Jpeg, feature: feature.to_owned() }
+}
+
+/// libjpeg's own message.
+fn fatal(message: &str) -> ImageError {
+    let message = message.trim_start_matches("libjpeg fatal error: ");
+    corrupt(if message.is_empty() { "the decoder gave up" } else { message })
+}
+
+/// A reader that notes when it is asked for bytes past the last one.
+struct Watched<'a> {
+    rest: &'a [u8],
+    past_end: &'a Cell<bool>,
+    tolerant: bool,
+}
+
+impl BufRead for Watched<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.rest.is_empty() {
+            self.past_end.set(true);
+            if !self.tolerant {
+                // Anything but an end of file makes libjpeg stop at once instead of inventing the rest.
+                return Err(io::Error::other("end of data"));
+            }
+        }
+        Ok(self.rest)
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.rest = self.rest.get(amount..).unwrap_or_default();
+    }
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let n = self.fill_buf()?.read(out)?;
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ink_becomes_light_as_in_pillow() {
+        // From Image.new("CMYK", (1, 1), ink).convert("RGB") in Pillow 13.0.0.
+        for (ink, rgb) in [
+            ([0, 0, 0, 0], [255, 255, 255]),
+            ([255, 255, 255, 255], [0, 0, 0]),
+            ([10, 20, 30, 40], [207, 198, 190]),
+            ([200, 100, 50, 25], [50, 140, 185]),
+        ] {
+            assert_eq!(cmyk_to_rgb(ink), rgb, "{ink:?}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Bytes or a file → an upright RGB [`Picture`], whatever the format.
+//!
+//! The format is found by content. Each format's module checks the header against the [`Limits`] before it takes
+//! memory, and gives RGB pixels in the file's own orientation; turning them upright is done here, once.
+
+mod alpha;
+mod bmp;
+mod exif;
+mod format;
+mod gif;
+mod jpeg;
+mod jpeg_header;
+mod png;
+mod png_rows;
+mod tiff;
+mod tiff_pixels;
+mod webp;
+
+use std::io::Read as _;
+use std::path::Path;
+
+pub use format::Format;
+
+use crate::limits::within;
+use crate::orientation::Orientation;
+use crate::{ImageError, Limits, Picture, Rgb8};
+
+/// How to decode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DecodeOptions {
+    /// What a picture may need at most.
+    pub limits: Limits,
+    /// Composite transparent pixels over this colour. `None`: as Transformers' `load_image`, which drops alpha
+    /// and so shows the hidden colour.
+    pub background: Option<[u8; 3]>,
+    /// Decode what is there of a cut-off file instead of failing; [`Picture::truncated`] says that it was cut.
+    /// Missing parts are grey or black, as the format's decoder leaves them. A cut WebP stays an error.
+    pub tolerant: bool,
+}
+
+/// Bytes that every decoded pixel takes: its RGB, and the copy when the picture is turned upright.
+const PIXEL_BYTES: u64 = 6;
+
+/// What a format's module gives back.
+struct Decoded {
+    pixels: Rgb8,
+    transparent_color: Option<[u8; 3]>,
+    truncated: bool,
+    orientation: Orientation,
+}
+
+/// Decodes a picture held in memory.
+///
+/// # Errors
+/// [`ImageError::Empty`], [`ImageError::UnknownFormat`], [`ImageError::LimitExceeded`], [`ImageError::Truncated`],
+/// [`ImageError::Corrupt`] or [`ImageError::Unsupported`].
+pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Picture, ImageError> {
+    let decoded = match Format::of(bytes)? {
+        Format::Jpeg => jpeg::decode(bytes, options),
+        Format::Png => png::decode(bytes, options),
+        Format::WebP => webp::decode(bytes, options),
+        Format::Gif => gif::decode(bytes, options),
+        Format::Bmp => bmp::decode(bytes, options),
+        Format::Tiff => tiff::decode(bytes, options),
+    }?;
+    Ok(Picture {
+        pixels: decoded.orientation.apply(decoded.pixels),
+        transparent_color: decoded.transparent_color,
+        truncated: decoded.truncated,
+    })
+}
+
+/// Decodes a picture file; the name's ending does not matter, and the name may be any that the system allows.
+///
+/// # Errors
+/// [`ImageError::File`] with the path and the reason: as [`decode`], or [`ImageError::Io`],
+/// [`ImageError::IsDirectory`].
+pub fn decode_file(path: &Path, options: &DecodeOptions) -> Result<Picture, ImageError> {
+    read_file(path, &options.limits)
+        .and_then(|bytes| decode(&bytes, options))
+        .map_err(|error| ImageError::File { path: path.to_owned(), error: Box::new(error) })
+}
+
+/// The whole file, or an error before more than the limit is read.
+fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ImageError> {
+    let file = std::fs::File::open(path).map_err(ImageError::Io)?;
+    let metadata = file.metadata().map_err(ImageError::Io)?;
+    if metadata.is_dir() {
+        return Err(ImageError::IsDirectory);
+    }
+    within("max_file_bytes", limits.max_file_bytes, metadata.len())?;
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
+    // A pipe or a growing file has no length yet: read one byte more than allowed to notice.
+    file.take(limits.max_file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(ImageError::Io)?;
+    within("max_file_bytes", limits.max_file_bytes, bytes.len() as u64)?;
+    Ok(bytes)
+}

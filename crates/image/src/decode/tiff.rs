@@ -1,0 +1,130 @@
+//! TIFF through the `tiff` crate: the first page, strip by strip or tile by tile.
+//!
+//! The crate knows no palettes, so a palette picture is read as grey indices (its photometric entry is changed in a copy
+//! of the file) and looked up here. A strip that would lie past the file's end means the file is cut off.
+//! Orientation is the file's own entry, as for EXIF.
+
+use std::borrow::Cow;
+use std::io::{Cursor, ErrorKind};
+
+use tiff::decoder::{ChunkType, Decoder, Limits as TiffLimits, TiffCodingUnit};
+use tiff::tags::Tag;
+use tiff::{ColorType, TiffError};
+
+use super::tiff_pixels::{Chunk, Pixels};
+use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
+use crate::{Format, ImageError, Rgb8};
+
+/// Metadata entries larger than this are refused; the largest real ones are strip tables.
+const MAX_ENTRY_BYTES: usize = 1 << 26;
+
+type TiffDecoder<'a> = Decoder<Cursor<Cow<'a, [u8]>>>;
+
+pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
+    let (bytes, palette) = match exif::palette_entry(bytes) {
+        Some(entry) => (Cow::Owned(entry.as_grey(bytes)), true),
+        None => (Cow::Borrowed(bytes), false),
+    };
+    let orientation = exif::tiff_orientation(&bytes);
+    let len = bytes.len() as u64;
+    let mut decoder = Decoder::new(Cursor::new(bytes)).map_err(failure)?;
+    let (width, height) = decoder.dimensions().map_err(failure)?;
+    let color = decoder.colortype().map_err(failure)?;
+    let native = u64::from(color.bit_depth()).div_ceil(8) * u64::from(samples(color));
+    options.limits.check(u64::from(width), u64::from(height), PIXEL_BYTES + native)?;
+    let budget = usize::try_from(options.limits.max_bytes).unwrap_or(usize::MAX);
+    let mut limits = TiffLimits::default();
+    limits.decoding_buffer_size = budget;
+    limits.intermediate_buffer_size = budget;
+    limits.ifd_value_size = MAX_ENTRY_BYTES;
+    let mut decoder = decoder.with_limits(limits);
+    if !options.tolerant && cut_off(&mut decoder, len)? {
+        return Err(truncated());
+    }
+
+    let pixels = Pixels::new(&mut decoder, color, palette, options.background).map_err(failure)?;
+    let mut data = vec![0; width as usize * height as usize * 3];
+    let truncated = match read_chunks(&mut decoder, &pixels, width as usize, &mut data) {
+        Err(error) if !options.tolerant => return Err(failure(error)),
+        outcome => outcome.is_err(),
+    };
+    let pixels = Rgb8::from_raw(width as usize, height as usize, data)?;
+    Ok(Decoded { pixels, transparent_color: None, truncated, orientation })
+}
+
+/// Samples of a stored pixel.
+pub(super) fn samples(color: ColorType) -> u16 {
+    match color {
+        ColorType::Multiband { num_samples, .. } => num_samples,
+        other => other.num_samples(),
+    }
+}
+
+/// A strip or tile promises bytes that the file does not have.
+fn cut_off(decoder: &mut TiffDecoder<'_>, len: u64) -> Result<bool, ImageError> {
+    let tiled = decoder.get_chunk_type() == ChunkType::Tile;
+    let (offsets, counts) = if tiled {
+        (Tag::TileOffsets, Tag::TileByteCounts)
+    } else {
+        (Tag::StripOffsets, Tag::StripByteCounts)
+    };
+    let offsets = decoder.find_tag_unsigned_vec::<u64>(offsets).map_err(failure)?.unwrap_or_default();
+    let counts = decoder.find_tag_unsigned_vec::<u64>(counts).map_err(failure)?.unwrap_or_default();
+    Ok(offsets.iter().zip(&counts).any(|(offset, count)| offset.saturating_add(*count) > len))
+}
+
+/// Reads every strip or tile into its place. On an error the rest keeps its zeros.
+fn read_chunks(
+    decoder: &mut TiffDecoder<'_>,
+    pixels: &Pixels,
+    width: usize,
+    data: &mut [u8],
+) -> Result<(), TiffError> {
+    let height = data.len() / (width * 3);
+    let (chunk_width, chunk_height) = decoder.chunk_dimensions();
+    let across = width.div_ceil(chunk_width.max(1) as usize);
+    let down = height.div_ceil(chunk_height.max(1) as usize);
+    let mut buffer = Vec::new();
+    for index in 0..across * down {
+        let unit = u32::try_from(index).map_err(|_| TiffError::LimitsExceeded)?;
+        let layout = decoder.image_coding_unit_layout(TiffCodingUnit(unit))?;
+        buffer.clear();
+        buffer.resize(layout.complete_len, 0);
+        decoder.read_coding_unit_bytes(TiffCodingUnit(unit), &mut buffer)?;
+        let columns = decoder.chunk_data_dimensions(unit).0 as usize;
+        let chunk = Chunk {
+            bytes: &buffer,
+            row_stride: layout.row_stride.map_or(0, Into::into),
+            plane_stride: if layout.planes > 1 { layout.plane_stride.map_or(0, Into::into) } else { 0 },
+        };
+        let left = index % across * chunk_width as usize;
+        let top = index / across * chunk_height as usize;
+        let rows = data.chunks_exact_mut(width * 3).skip(top).take(chunk_height as usize);
+        for (y, row) in rows.enumerate() {
+            pixels.convert(&chunk, y, &mut row[left * 3..(left + columns) * 3]);
+        }
+    }
+    Ok(())
+}
+
+impl exif::PaletteEntry {
+    /// The file with its palette picture declared grey.
+    fn as_grey(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut copy = bytes.to_vec();
+        copy[self.value.clone()].copy_from_slice(if self.little { &[1, 0] } else { &[0, 1] });
+        copy
+    }
+}
+
+fn truncated() -> ImageError {
+    ImageError::Truncated { format: Format::Tiff, reason: "the data ends before the picture does".to_owned() }
+}
+
+fn failure(error: TiffError) -> ImageError {
+    let format = Format::Tiff;
+    match error {
+        TiffError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => truncated(),
+        TiffError::UnsupportedError(error) => ImageError::Unsupported { format, feature: error.to_string() },
+        other => ImageError::Corrupt { format, reason: other.to_string() },
+    }
+}

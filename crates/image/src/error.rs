@@ -1,0 +1,126 @@
+//! The errors of this crate, sorted by whose fault: the file, the limits, the array, the processor's options.
+//!
+//! Messages are one line, lower case, without a full stop; [`ImageError::File`] puts the path before them.
+
+use std::path::PathBuf;
+
+use crate::Format;
+
+/// Everything that can go wrong between a picture's bytes and its `pixel_values`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// A file could not be read as a picture; the message is the path, then the reason.
+    #[error("{}: {error}", path.display())]
+    File {
+        /// The file, as it was given.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: Box<ImageError>,
+    },
+    /// The operating system refused to read the file.
+    #[error("cannot read the file: {0}")]
+    Io(std::io::Error),
+    /// The path is a folder.
+    #[error("is a folder, not a picture")]
+    IsDirectory,
+    /// No bytes at all.
+    #[error("the file is empty")]
+    Empty,
+    /// The content is none of the formats read here, whatever the file's name says.
+    #[error("not a picture in a known format (JPEG, PNG, WebP, GIF, BMP, TIFF){}", looks_like(*text))]
+    UnknownFormat {
+        /// The content is text.
+        text: bool,
+    },
+    /// The format is known, this kind of it is not.
+    #[error("{format}: {feature} is not supported")]
+    Unsupported {
+        /// The format.
+        format: Format,
+        /// What it would take.
+        feature: String,
+    },
+    /// The content breaks the rules of its format.
+    #[error("{format}: the file is damaged: {reason}")]
+    Corrupt {
+        /// The format.
+        format: Format,
+        /// The decoder's words.
+        reason: String,
+    },
+    /// The content ends before the picture does.
+    #[error("{format}: the file is cut off: {reason}")]
+    Truncated {
+        /// The format.
+        format: Format,
+        /// How far the decoder came.
+        reason: String,
+    },
+    /// A named limit forbids this picture; nothing was allocated for it.
+    #[error("the picture exceeds the limit {limit}: {got} > {allowed}")]
+    LimitExceeded {
+        /// The field of [`Limits`](crate::Limits) or [`ProcessorSpec`](crate::ProcessorSpec).
+        limit: &'static str,
+        /// Its value.
+        allowed: u64,
+        /// What the picture needs.
+        got: u64,
+    },
+    /// A picture or array without pixels, or with a buffer of another length than its shape.
+    #[error("{height}x{width}x{channels} (height x width x channels) does not fit a buffer of {len} samples")]
+    BadShape {
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+        /// Samples a pixel: 1, 3 or 4.
+        channels: usize,
+        /// Length of the buffer given.
+        len: usize,
+    },
+    /// No axis of an array has 1, 3 or 4 entries.
+    #[error("cannot tell the channels of an array of shape {shape:?}: no outer axis has 1, 3 or 4 entries")]
+    NoChannelAxis {
+        /// The array's shape.
+        shape: Vec<usize>,
+    },
+    /// A float array lies in 0..1 although the processor would divide it by 255 again.
+    #[error(
+        "the array's values are already between 0 and 1 and do_rescale is on: turn do_rescale off, or give 0..255"
+    )]
+    AlreadyRescaled,
+    /// A float array with alpha has values outside 0..1.
+    #[error("an array with alpha that is converted to RGB must be between 0 and 1, got {min}..{max}")]
+    AlphaRange {
+        /// Smallest value.
+        min: f32,
+        /// Largest value.
+        max: f32,
+    },
+    /// A value of an array is not a number.
+    #[error("the array holds a value that is not finite")]
+    NotFinite,
+    /// The resample code exists in Pillow but the reference backend has no such resize.
+    #[error(
+        "resample {code} ({name}) is not supported: use 0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)"
+    )]
+    UnsupportedResample {
+        /// Pillow's code.
+        code: i64,
+        /// Its name.
+        name: &'static str,
+    },
+    /// An option of the processor cannot be carried out.
+    #[error("{option}: {reason}")]
+    BadOption {
+        /// The option under its Hugging Face name.
+        option: &'static str,
+        /// Why not.
+        reason: String,
+    },
+}
+
+fn looks_like(text: bool) -> &'static str {
+    if text { "; it looks like text" } else { "" }
+}

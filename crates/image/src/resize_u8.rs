@@ -1,0 +1,215 @@
+//! Byte resize in fixed point, equal to the bit to torch's uint8 antialias path (and so to torchvision's).
+//!
+//! For each axis: weights in f64, then int16 with p bits after the point, p the most for which the largest weight of the
+//! whole axis still fits; out = clip((2^(p−1) + Σ w·x) >> p). Horizontal pass first, bytes between the passes, an axis that keeps
+//! its size is skipped. Only the window that a crop keeps is computed, from the rows and columns that it needs.
+//! Source: ATen `UpSampleKernel.cpp` (`_compute_index_ranges_int16_weights`, `upsample_avx_bilinear_bicubic_uint8`).
+//! The loops are plain Rust that the compiler vectorises; `pulp` runs them compiled for the best instruction set.
+
+use std::ops::Range;
+
+use pulp::{Arch, NullaryFnOnce};
+
+use crate::filters::{Axis, Filter, Weights};
+
+/// The size that a picture is resized to, and the part of it that is wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    /// Rows of the whole result.
+    pub(crate) height: usize,
+    /// Columns of the whole result.
+    pub(crate) width: usize,
+    /// The rows to compute.
+    pub(crate) rows: Range<usize>,
+    /// The columns to compute.
+    pub(crate) columns: Range<usize>,
+}
+
+/// Bytes `height × width × C`, interleaved.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bytes<'a, const C: usize> {
+    pub(crate) data: &'a [u8],
+    pub(crate) height: usize,
+    pub(crate) width: usize,
+}
+
+/// Samples that the vertical pass handles at once; rows between the passes are padded to a multiple.
+const BLOCK: usize = 64;
+
+/// Bytes between the passes above which the window is computed in two halves; only very tall pictures come near.
+const MAX_BETWEEN: usize = 1 << 26;
+
+/// The window of the resized picture, `rows × columns × C` interleaved.
+pub(crate) fn resize<const C: usize>(source: Bytes<'_, C>, target: &Target, filter: Filter) -> Vec<u8> {
+    let vertical = (target.height != source.height).then(|| {
+        FixedWeights::new(Axis { filter, input: source.height, output: target.height }, target.rows.clone())
+    });
+    let horizontal = (target.width != source.width).then(|| {
+        FixedWeights::new(Axis { filter, input: source.width, output: target.width }, target.columns.clone())
+    });
+    let needed_rows = vertical.as_ref().map_or(target.rows.clone(), |v| v.weights.inputs());
+    let row_len = target.columns.len() * C;
+    let stride = row_len.next_multiple_of(BLOCK);
+    if needed_rows.len().saturating_mul(stride) > MAX_BETWEEN && target.rows.len() > 1 {
+        let middle = target.rows.start + target.rows.len() / 2;
+        let top = resize(source, &Target { rows: target.rows.start..middle, ..target.clone() }, filter);
+        let bottom = resize(source, &Target { rows: middle..target.rows.end, ..target.clone() }, filter);
+        return [top, bottom].concat();
+    }
+
+    let mut between = vec![0; needed_rows.len() * stride];
+    match &horizontal {
+        Some(weights) => Arch::new().dispatch(Horizontal::<C> {
+            source,
+            rows: needed_rows.clone(),
+            weights,
+            out: &mut between,
+            stride,
+        }),
+        None => {
+            for (out, y) in between.chunks_exact_mut(stride).zip(needed_rows.clone()) {
+                let row = &source.data[(y * source.width + target.columns.start) * C..];
+                out[..row_len].copy_from_slice(&row[..row_len]);
+            }
+        }
+    }
+
+    let mut out = vec![0; target.rows.len() * row_len];
+    match &vertical {
+        Some(weights) => {
+            let pass = Vertical {
+                rows: &between,
+                first_row: needed_rows.start,
+                stride,
+                weights,
+                out: &mut out,
+                row_len,
+            };
+            Arch::new().dispatch(pass);
+        }
+        None => {
+            for (out, row) in out.chunks_exact_mut(row_len).zip(between.chunks_exact(stride)) {
+                out.copy_from_slice(&row[..row_len]);
+            }
+        }
+    }
+    out
+}
+
+/// Weights of an axis as integers.
+struct FixedWeights {
+    weights: Weights<i16>,
+    /// Bits after the point, 1 to 22.
+    precision: u32,
+}
+
+impl FixedWeights {
+    fn new(axis: Axis, window: Range<usize>) -> Self {
+        let precision = precision(axis.largest_weight());
+        let scale = f64::from(1_u32 << precision);
+        // `round` is half away from zero, as int(w · 2^p ± 0.5) is.
+        let weights = axis.weights::<f64>(window).map(|w| (w * scale).round() as i16);
+        Self { weights, precision }
+    }
+
+    #[inline(always)]
+    fn half(&self) -> i32 {
+        1 << (self.precision - 1)
+    }
+
+    #[inline(always)]
+    fn clip(&self, sum: i32) -> u8 {
+        (sum >> self.precision).clamp(0, 255) as u8
+    }
+}
+
+/// The most bits after the point for which the largest weight fits 16 bits: the first p, 1 to 22, whose successor does not.
+fn precision(largest: f64) -> u32 {
+    let too_large = |p: &u32| (0.5 + largest * f64::from(1_u32 << (p + 1))) as i64 >= 1 << 15;
+    (1..22).find(too_large).unwrap_or(22)
+}
+
+/// The horizontal pass over some rows.
+struct Horizontal<'a, const C: usize> {
+    source: Bytes<'a, C>,
+    rows: Range<usize>,
+    weights: &'a FixedWeights,
+    out: &'a mut [u8],
+    stride: usize,
+}
+
+impl<const C: usize> NullaryFnOnce for Horizontal<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let weights = &self.weights.weights;
+        let inputs = weights.inputs();
+        // A plane for each channel, with zeros at the end that padded weights may reach.
+        let plane_len = inputs.len() + weights.stride();
+        let mut planes = vec![0_i16; C * plane_len];
+        for (out, y) in self.out.chunks_exact_mut(self.stride).zip(self.rows) {
+            let row = &self.source.data[(y * self.source.width + inputs.start) * C..][..inputs.len() * C];
+            split(row, C, plane_len, &mut planes);
+            for (i, pixel) in out[..weights.len() * C].chunks_exact_mut(C).enumerate() {
+                let (start, w) = weights.padded(i);
+                for (c, sample) in pixel.iter_mut().enumerate() {
+                    let plane = &planes[c * plane_len + start - inputs.start..][..w.len()];
+                    *sample = self.weights.clip(self.weights.half() + dot(w, plane));
+                }
+            }
+        }
+    }
+}
+
+/// Interleaved bytes → a plane of 16-bit samples for each channel.
+#[inline(always)]
+fn split(row: &[u8], channels: usize, plane_len: usize, planes: &mut [i16]) {
+    for (c, plane) in planes.chunks_exact_mut(plane_len).enumerate() {
+        for (sample, pixel) in plane.iter_mut().zip(row.chunks_exact(channels)) {
+            *sample = i16::from(pixel[c]);
+        }
+    }
+}
+
+#[inline(always)]
+fn dot(a: &[i16], b: &[i16]) -> i32 {
+    a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum()
+}
+
+/// The vertical pass.
+struct Vertical<'a> {
+    rows: &'a [u8],
+    first_row: usize,
+    stride: usize,
+    weights: &'a FixedWeights,
+    out: &'a mut [u8],
+    row_len: usize,
+}
+
+impl NullaryFnOnce for Vertical<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        for (i, out) in self.out.chunks_exact_mut(self.row_len).enumerate() {
+            let (start, weights) = self.weights.weights.of(i);
+            let rows = &self.rows[(start - self.first_row) * self.stride..];
+            for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+                let mut sums = [self.weights.half(); BLOCK];
+                for (row, &w) in rows.chunks_exact(self.stride).zip(weights) {
+                    let samples = &row[block * BLOCK..][..BLOCK];
+                    for (sum, &sample) in sums.iter_mut().zip(samples) {
+                        *sum += i32::from(w) * i32::from(sample);
+                    }
+                }
+                for (sample, &sum) in out.iter_mut().zip(&sums) {
+                    *sample = self.weights.clip(sum);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
