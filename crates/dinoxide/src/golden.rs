@@ -78,6 +78,13 @@ impl Golden {
         self.pixel_values.view()
     }
 
+    /// The same without an expected tensor, for one that is not to be compared.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.outputs.remove(name);
+        self
+    }
+
     /// The expected outputs in order of their names.
     pub fn outputs(&self) -> impl Iterator<Item = (&str, ArrayViewD<'_, f32>)> {
         self.outputs.iter().map(|(name, array)| (name.as_str(), array.view()))

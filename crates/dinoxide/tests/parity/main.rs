@@ -1,0 +1,10 @@
+//! Parity with Transformers over the fixtures: models, processors, from file to embedding; and what must not change a bit.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod end_to_end;
+mod fixtures;
+mod half;
+mod invariance;
+mod models;
+mod processors;
