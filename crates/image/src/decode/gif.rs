@@ -2,7 +2,8 @@
 //!
 //! The canvas is the screen, enlarged when the frame reaches over its edge, filled with the transparent index (0 without
 //! one). A transparent index stays visible as its palette colour, which becomes the picture's colour key. A frame
-//! without any palette is grey. Indices outside the palette are black.
+//! without any palette is grey. Indices outside the palette are black. As Pillow, a palette of the frame that holds the
+//! plain grey ramp gives way to the file's, when there is one.
 
 use gif::{ColorOutput, DecodingError, MemoryLimit};
 
@@ -36,13 +37,14 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     let global = decoder.global_palette().map(<[u8]>::to_vec);
 
     let info = decoder.next_frame_info().map_err(failure)?.ok_or_else(|| corrupt("no picture in it"))?;
+    let own = info.palette.as_deref().filter(|palette| !(is_grey_ramp(palette) && global.is_some()));
     let mut frame = Frame {
         left: usize::from(info.left),
         top: usize::from(info.top),
         width: usize::from(info.width),
         height: usize::from(info.height),
         transparent: info.transparent,
-        palette: colors(info.palette.as_deref().or(global.as_deref())),
+        palette: colors(own.or(global.as_deref())),
         indices: Vec::new(),
     };
     let (width, height) = (screen.0.max(frame.left + frame.width), screen.1.max(frame.top + frame.height));
@@ -57,6 +59,10 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     let key = frame.transparent.map(|index| frame.palette[usize::from(index)]);
     let transparent_color = if options.background.is_none() { key } else { None };
     Ok(Decoded { pixels, transparent_color, truncated, orientation: Orientation::UPRIGHT })
+}
+
+fn is_grey_ramp(palette: &[u8]) -> bool {
+    palette.chunks_exact(3).enumerate().all(|(i, color)| color.iter().all(|&v| usize::from(v) == i))
 }
 
 /// The colours of all 256 indices; grey without a palette.

@@ -15,6 +15,7 @@ mod png_rows;
 mod tiff;
 mod tiff_pixels;
 mod webp;
+mod webp_chunks;
 
 use std::io::Read as _;
 use std::path::Path;

@@ -85,10 +85,14 @@ fn interlaced(
 /// The colour that Pillow and the processor take for transparent.
 fn color_key(info: &Info<'_>) -> Option<[u8; 3]> {
     let trns = info.trns.as_deref()?;
-    let low_byte = |i: usize| trns.get(2 * i + 1).copied();
+    // The `png` crate keeps only the low bytes of the key, except for 16-bit samples.
+    let low_byte = |i: usize| match info.bit_depth {
+        BitDepth::Sixteen => trns.get(2 * i + 1).copied(),
+        _ => trns.get(i).copied(),
+    };
     match (info.color_type, info.bit_depth) {
         (ColorType::Grayscale, BitDepth::Sixteen) => None,
-        (ColorType::Grayscale, BitDepth::One) => (trns.get(..2)? == [0, 0]).then_some([0; 3]),
+        (ColorType::Grayscale, BitDepth::One) => (low_byte(0)? == 0).then_some([0; 3]),
         (ColorType::Grayscale, _) => Some([low_byte(0)?; 3]),
         (ColorType::Rgb, _) => Some([low_byte(0)?, low_byte(1)?, low_byte(2)?]),
         (ColorType::Indexed, _) => {

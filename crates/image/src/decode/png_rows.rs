@@ -4,7 +4,7 @@
 //! from Pillow, which saturates at 255 and turns such pictures white. Alpha is dropped, or composited when there is
 //! a background; then the `tRNS` chunk counts exactly, 16-bit keys included.
 
-use png::{ColorType, Info};
+use png::{BitDepth, ColorType, Info};
 
 use super::alpha::over;
 
@@ -34,7 +34,11 @@ impl RowConverter {
                 entry[3] = alpha;
             }
         } else if background.is_some() {
-            let part = |i: usize| Some(u16::from_be_bytes([*trns.get(2 * i)?, *trns.get(2 * i + 1)?]));
+            // The `png` crate keeps one byte for each sample of the key, two for 16-bit samples.
+            let part = |i: usize| match info.bit_depth {
+                BitDepth::Sixteen => Some(u16::from_be_bytes([*trns.get(2 * i)?, *trns.get(2 * i + 1)?])),
+                _ => trns.get(i).copied().map(u16::from),
+            };
             key = match info.color_type {
                 ColorType::Grayscale => part(0).map(|v| [v; 3]),
                 _ => part(0).zip(part(1)).zip(part(2)).map(|((r, g), b)| [r, g, b]),
@@ -111,11 +115,7 @@ impl RowConverter {
 mod tests {
     use super::*;
 
-    fn converter(
-        color_type: ColorType,
-        bit_depth: png::BitDepth,
-        trns: Option<&'static [u8]>,
-    ) -> RowConverter {
+    fn converter(color_type: ColorType, bit_depth: BitDepth, trns: Option<&'static [u8]>) -> RowConverter {
         let mut info = Info::default();
         (info.color_type, info.bit_depth, info.trns) = (color_type, bit_depth, trns.map(Into::into));
         RowConverter::new(&info, trns.map(|_| [9; 3]))
@@ -123,24 +123,22 @@ mod tests {
 
     #[test]
     fn packed_grey_is_scaled_to_the_full_range() {
-        for (depth, row, want) in [
-            (png::BitDepth::One, [0b1010_0000], [255, 0, 255]),
-            (png::BitDepth::Two, [0b0001_1011], [0, 85, 170]),
-        ] {
+        for (depth, row, want) in
+            [(BitDepth::One, [0b1010_0000], [255, 0, 255]), (BitDepth::Two, [0b0001_1011], [0, 85, 170])]
+        {
             let mut out = [0; 9];
             converter(ColorType::Grayscale, depth, None).convert(&row, &mut out);
             assert_eq!([out[0], out[3], out[6]], want);
         }
         let mut out = [0; 6];
-        converter(ColorType::Grayscale, png::BitDepth::Sixteen, None).convert(&[1, 255, 254, 0], &mut out);
+        converter(ColorType::Grayscale, BitDepth::Sixteen, None).convert(&[1, 255, 254, 0], &mut out);
         assert_eq!(out, [1, 1, 1, 254, 254, 254]);
     }
 
     #[test]
     fn a_16_bit_key_shows_the_background_only_where_all_16_bits_agree() {
         let mut out = [0; 6];
-        converter(ColorType::Grayscale, png::BitDepth::Sixteen, Some(&[1, 2]))
-            .convert(&[1, 2, 1, 3], &mut out);
+        converter(ColorType::Grayscale, BitDepth::Sixteen, Some(&[1, 2])).convert(&[1, 2, 1, 3], &mut out);
         assert_eq!(out, [9, 9, 9, 1, 1, 1]);
     }
 }
