@@ -8,12 +8,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::config::Size2;
-
+mod details;
 mod hint;
 mod mismatch;
 
-pub use mismatch::{LayoutMismatch, MissingTensor, ShapeMismatch};
+pub use details::{DuplicateTensor, NotInCache};
+pub use mismatch::{
+    LayoutMismatch, MissingTensor, PatchKernelMismatch, PositionTableMismatch, ShapeMismatch,
+};
 
 /// Why a checkpoint could not be found, opened or read.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -101,21 +103,8 @@ pub enum CheckpointError {
         looked_at: Vec<&'static str>,
     },
     /// The repo, the revision or the file is not in the hub's cache.
-    #[error("`{file}` of `{repo}` at revision `{revision}` is not in the cache `{}`: {reason}", .cache.display())]
-    NotInCache {
-        /// The repo asked for.
-        repo: String,
-        /// The revision asked for.
-        revision: String,
-        /// The file that was needed.
-        file: &'static str,
-        /// The cache folder.
-        cache: PathBuf,
-        /// What was looked at and what it showed.
-        reason: String,
-        /// Whether going online had been forbidden.
-        offline: bool,
-    },
+    #[error(transparent)]
+    NotInCache(Box<NotInCache>),
     /// The folder has no `config.json`.
     #[error("no `config.json` in `{}`", .path.display())]
     NoConfig {
@@ -314,19 +303,8 @@ pub enum CheckpointError {
         reason: String,
     },
     /// One tensor is stored twice, under two spellings of its name or in two shards.
-    #[error("`{tensor}` is stored twice: as `{first}` in `{}` and as `{second}` in `{}`", .first_file.display(), .second_file.display())]
-    DuplicateTensor {
-        /// The tensor's canonical name.
-        tensor: String,
-        /// Its first name.
-        first: String,
-        /// The file with the first name.
-        first_file: PathBuf,
-        /// Its second name.
-        second: String,
-        /// The file with the second name.
-        second_file: PathBuf,
-    },
+    #[error(transparent)]
+    DuplicateTensor(Box<DuplicateTensor>),
     /// The weights do not fit the config: every missing and misshapen tensor.
     #[error(transparent)]
     Layout(Box<LayoutMismatch>),
@@ -378,26 +356,4 @@ pub enum CheckpointError {
         /// Rows of the classifier's weight.
         weights: usize,
     },
-}
-
-/// The numbers of a position table that does not fit the config.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PositionTableMismatch {
-    /// `image_size` of the config, in pixels.
-    pub image_size: Size2,
-    /// `patch_size` of the config, in pixels.
-    pub patch_size: Size2,
-    /// Entries that the config asks for: CLS and one a patch.
-    pub expected: usize,
-    /// Entries in the file.
-    pub got: usize,
-}
-
-/// The numbers of a patch kernel that does not fit the config.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PatchKernelMismatch {
-    /// `patch_size` of the config, in pixels.
-    pub patch_size: Size2,
-    /// The kernel's size in the file, in pixels.
-    pub kernel: Size2,
 }

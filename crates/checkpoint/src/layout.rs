@@ -38,7 +38,7 @@ pub fn tensor_specs(config: &ModelConfig) -> Vec<TensorSpec> {
         }
         ModelConfig::DINOv3Vit(config) => dinov3_vit::specs(&mut specs, config),
         ModelConfig::DINOv3ConvNext(config) => {
-            convnext::specs(&mut specs, config, !config_is_backbone(config))
+            convnext::specs(&mut specs, config, !config_is_backbone(config));
         }
     }
     specs.0

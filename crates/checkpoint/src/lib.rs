@@ -32,7 +32,8 @@ mod tensors;
 pub use checkpoint::Checkpoint;
 pub use config::ModelConfig;
 pub use error::{
-    CheckpointError, LayoutMismatch, MissingTensor, PatchKernelMismatch, PositionTableMismatch, ShapeMismatch,
+    CheckpointError, DuplicateTensor, LayoutMismatch, MissingTensor, NotInCache, PatchKernelMismatch,
+    PositionTableMismatch, ShapeMismatch,
 };
 pub use layout::TensorSpec;
 pub use processor_config::ProcessorConfig;

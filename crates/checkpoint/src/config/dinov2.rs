@@ -119,11 +119,11 @@ impl Dinov2Config {
     pub(crate) fn read(fields: &Fields<'_>) -> Result<Self, CheckpointError> {
         let default = Self::default();
         let use_mask_token = fields.flag("use_mask_token", default.use_mask_token)?;
-        Self::read_over(fields, Self { use_mask_token, ..default })
+        Self::read_over(fields, &Self { use_mask_token, ..default })
     }
 
     /// Reads over the given defaults, which differ in the variant with registers.
-    pub(crate) fn read_over(fields: &Fields<'_>, default: Self) -> Result<Self, CheckpointError> {
+    pub(crate) fn read_over(fields: &Fields<'_>, default: &Self) -> Result<Self, CheckpointError> {
         let config = Self {
             common: CommonConfig::read(fields)?,
             hidden_size: fields.int("hidden_size", default.hidden_size, 1..=MAX_WIDTH)?,

@@ -33,7 +33,7 @@ impl Dinov2WithRegistersConfig {
                 default.num_register_tokens,
                 0..=MAX_REGISTER_TOKENS,
             )?,
-            base: Dinov2Config::read_over(fields, default.base)?,
+            base: Dinov2Config::read_over(fields, &default.base)?,
         })
     }
 }

@@ -17,7 +17,7 @@ impl CheckpointError {
                 Some("give the folder that holds config.json and model.safetensors".into())
             }
             Self::NoCacheFolder { .. } => Some("set HF_HOME, or give the cache folder".into()),
-            Self::NotInCache { repo, offline, .. } => Some(not_in_cache(repo, *offline)),
+            Self::NotInCache(missing) => Some(not_in_cache(&missing.repo, missing.offline)),
             Self::NoConfig { path } | Self::NoProcessor { path } => unfinished_download(path),
             Self::NoWeights { path, other, .. } => no_weights(path, other.as_deref()),
             Self::MissingShard { .. } | Self::Truncated { .. } | Self::EmptyFile { .. } => {

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::{PatchKernelMismatch, PositionTableMismatch};
+use crate::config::Size2;
 
 /// Tensors of one kind that a message names before it says "and n more".
 const SHOWN: usize = 12;
@@ -29,6 +29,28 @@ pub struct ShapeMismatch {
     pub expected: Vec<usize>,
     /// The shape in the file.
     pub got: Vec<usize>,
+}
+
+/// The numbers of a position table that does not fit the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PositionTableMismatch {
+    /// `image_size` of the config, in pixels.
+    pub image_size: Size2,
+    /// `patch_size` of the config, in pixels.
+    pub patch_size: Size2,
+    /// Entries that the config asks for: CLS and one a patch.
+    pub expected: usize,
+    /// Entries in the file.
+    pub got: usize,
+}
+
+/// The numbers of a patch kernel that does not fit the config.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PatchKernelMismatch {
+    /// `patch_size` of the config, in pixels.
+    pub patch_size: Size2,
+    /// The kernel's size in the file, in pixels.
+    pub kernel: Size2,
 }
 
 /// All the ways in which weights do not fit a config.

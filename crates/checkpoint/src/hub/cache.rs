@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::{DEFAULT_REVISION, Located};
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, NotInCache};
 use crate::files;
 
 /// How the folder of a model repo begins.
@@ -89,14 +89,14 @@ impl Lookup<'_> {
     }
 
     fn missing(&self, reason: String) -> CheckpointError {
-        CheckpointError::NotInCache {
+        CheckpointError::NotInCache(Box::new(NotInCache {
             repo: self.repo.into(),
             revision: self.revision.into(),
             file: CONFIG_FILE,
             cache: self.root.into(),
             reason,
             offline: self.offline,
-        }
+        }))
     }
 }
 

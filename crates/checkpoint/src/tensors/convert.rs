@@ -29,17 +29,8 @@ pub(super) fn width(view: TensorView<'_>) -> Result<usize, CheckpointError> {
 pub(super) fn append_f32(view: TensorView<'_>, values: &mut Vec<f32>) -> Result<(), CheckpointError> {
     width(view)?;
     match view.dtype {
-        Dtype::F16 => {
-            append_half(view.bytes, f16::from_le_bytes, |block, out| block.convert_to_f32_slice(out), values)
-        }
-        Dtype::BF16 => {
-            append_half(
-                view.bytes,
-                bf16::from_le_bytes,
-                |block, out| block.convert_to_f32_slice(out),
-                values,
-            );
-        }
+        Dtype::F16 => append_half(view.bytes, f16::from_le_bytes, values),
+        Dtype::BF16 => append_half(view.bytes, bf16::from_le_bytes, values),
         _ => {
             let (numbers, _) = view.bytes.as_chunks::<4>();
             values.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));
@@ -48,19 +39,17 @@ pub(super) fn append_f32(view: TensorView<'_>, values: &mut Vec<f32>) -> Result<
     Ok(())
 }
 
-fn append_half<T: Copy + Default>(
-    bytes: &[u8],
-    number: impl Fn([u8; 2]) -> T,
-    widen: impl Fn(&[T], &mut [f32]),
-    values: &mut Vec<f32>,
-) {
+fn append_half<T: Copy + Default>(bytes: &[u8], number: impl Fn([u8; 2]) -> T, values: &mut Vec<f32>)
+where
+    [T]: HalfFloatSliceExt,
+{
     let (numbers, _) = bytes.as_chunks::<2>();
     let (mut narrow, mut wide) = ([T::default(); BLOCK], [0.0f32; BLOCK]);
     for block in numbers.chunks(BLOCK) {
         for (slot, bytes) in narrow.iter_mut().zip(block) {
             *slot = number(*bytes);
         }
-        widen(&narrow[..block.len()], &mut wide[..block.len()]);
+        narrow[..block.len()].convert_to_f32_slice(&mut wide[..block.len()]);
         values.extend_from_slice(&wide[..block.len()]);
     }
 }

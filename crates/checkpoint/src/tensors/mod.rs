@@ -9,7 +9,7 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::error::CheckpointError;
+use crate::error::{CheckpointError, DuplicateTensor};
 use crate::files::Bytes;
 use crate::names::{Convention, Part};
 
@@ -218,13 +218,13 @@ impl Tensors {
                     old.part.count != stored.part.count || old.part.index == stored.part.index
                 };
                 if let Some(old) = occupied.get().iter().find(clash) {
-                    return Err(CheckpointError::DuplicateTensor {
+                    return Err(CheckpointError::DuplicateTensor(Box::new(DuplicateTensor {
                         tensor: occupied.key().clone(),
                         first: old.name_in_file.clone(),
                         first_file: self.files[old.file].path.clone(),
                         second: stored.name_in_file,
                         second_file: self.files[stored.file].path.clone(),
-                    });
+                    })));
                 }
                 let parts = occupied.get_mut();
                 parts.push(stored);
@@ -259,6 +259,3 @@ impl std::fmt::Debug for Tensors {
         f.debug_struct("Tensors").field("path", &self.root).field("tensors", &self.entries.len()).finish()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,41 @@
+//! Data of the errors that carry the most: boxed in `CheckpointError`, which every result of the crate holds.
+
+use std::path::PathBuf;
+
+/// A repo, a revision or a file that is not in the hub's cache.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{file}` of `{repo}` at revision `{revision}` is not in the cache `{}`: {reason}", .cache.display())]
+pub struct NotInCache {
+    /// The repo asked for.
+    pub repo: String,
+    /// The revision asked for.
+    pub revision: String,
+    /// The file that was needed.
+    pub file: &'static str,
+    /// The cache folder.
+    pub cache: PathBuf,
+    /// What was looked at and what it showed.
+    pub reason: String,
+    /// Whether going online had been forbidden.
+    pub offline: bool,
+}
+
+/// A tensor that is stored twice.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{tensor}` is stored twice: as `{first}` in `{}` and as `{second}` in `{}`",
+    .first_file.display(),
+    .second_file.display()
+)]
+pub struct DuplicateTensor {
+    /// The tensor's canonical name.
+    pub tensor: String,
+    /// Its first name.
+    pub first: String,
+    /// The file with the first name.
+    pub first_file: PathBuf,
+    /// Its second name.
+    pub second: String,
+    /// The file with the second name.
+    pub second_file: PathBuf,
+}

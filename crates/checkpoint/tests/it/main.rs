@@ -1,0 +1,14 @@
+//! Tests of the crate's public face, in one binary.
+
+// Helpers of tests fail by panicking, as the tests themselves do.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod classifier;
+mod folder;
+mod header;
+mod hostile;
+mod mismatch;
+mod read;
+mod shards;
+mod support;
+mod transformers;
