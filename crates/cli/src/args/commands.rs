@@ -1,0 +1,294 @@
+//! The commands and their own options.
+
+use super::{Attn, Dtype, InputArgs, ModelArgs, PictureArgs, Pool, ProcessorArgs, Size, SourceArgs};
+use clap::{ArgAction, Args, Parser, Subcommand};
+use std::{ffi::OsString, path::PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  dinoxide embed -m builtin:tiny photos/             one JSON line a picture on stdout
+  dinoxide embed photos/ -o vectors.parquet          all vectors in one file
+  dinoxide info facebook/dinov2-small                what a checkpoint holds
+  dinoxide verify golden.safetensors -m my-model/    compare with Transformers
+
+`dinoxide COMMAND --help` tells more. Exit codes: 0 done, 1 the input (also: some inputs failed), 2 a fault of dinoxide.
+Environment: DINOXIDE_MODEL, DINOXIDE_THREADS and DINOXIDE_ISA stand for --model, --threads and --isa; NO_COLOR.";
+
+/// DINOv2 and DINOv3 vision models on the CPU, with the numbers of Hugging Face Transformers
+#[derive(Debug, Parser)]
+#[command(name = "dinoxide", version, after_help = EXAMPLES, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Everywhere")]
+pub(crate) struct GlobalArgs {
+    /// Threads [env: DINOXIDE_THREADS] [default: the cores that this process may use]
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<OsString>,
+
+    /// Force an instruction set level: portable, avx2, avx512, neon [env: DINOXIDE_ISA] [default: the best found]
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) isa: Option<OsString>,
+
+    /// Only errors on stderr
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+
+    /// Also details on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+
+    /// No progress bar
+    #[arg(long, global = true)]
+    pub(crate) no_progress: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Embed(EmbedArgs),
+    Features(FeaturesArgs),
+    Preprocess(PreprocessArgs),
+    Info(InfoArgs),
+    Verify(VerifyArgs),
+    Bench(BenchArgs),
+    Cpu(CpuArgs),
+    Completions(CompletionsArgs),
+}
+
+/// One vector a picture
+///
+/// Without -o: JSON lines {"path","embedding"} on stdout, in the order of the inputs, as they come.
+/// In files, bytes of a path that are not UTF-8 are written as U+FFFD.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide embed -m builtin:tiny photos/
+  dinoxide embed photos/ --normalize -o vectors.npy          also writes vectors.paths.json
+  find . -name '*.jpg' -print0 | dinoxide embed -0 --pool cls+mean -o vectors.parquet")]
+pub(crate) struct EmbedArgs {
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
+
+    /// File to write, by extension: .jsonl, .npy (paths go beside it, in NAME.paths.json), .safetensors, .parquet
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Which tokens make the vector
+    #[arg(long, value_enum, default_value_t, value_name = "POOL")]
+    pub(crate) pool: Pool,
+
+    /// Scale vectors to length 1
+    #[arg(long)]
+    pub(crate) normalize: bool,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+
+    /// Pictures a forward; 0 chooses
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model")]
+    pub(crate) batch: usize,
+
+    #[command(flatten)]
+    pub(crate) processor: ProcessorArgs,
+}
+
+/// Every tensor of a forward, under Transformers' names
+///
+/// last_hidden_state, pooler_output, hidden_states.0…, attentions.0…; a tensor whose shape is not the same for all pictures
+/// is written one a picture: last_hidden_state.0, … (hidden_states.2.0 is layer 2, picture 0), without the batch axis.
+/// Metadata: `paths` (JSON list), `grid` (JSON [rows, cols]; a list of them where pictures differ), `model`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide features photo.jpg -o features.safetensors --hidden-states
+  dinoxide features photos/ -m my-model/ --size 518 --attentions -o features.safetensors")]
+pub(crate) struct FeaturesArgs {
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
+
+    /// File to write, .safetensors
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Also hidden_states: the embedding output, then the output of each layer
+    #[arg(long)]
+    pub(crate) hidden_states: bool,
+
+    /// Also attentions, one matrix a layer and head (implies --attn eager)
+    #[arg(long)]
+    pub(crate) attentions: bool,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+
+    /// Pictures a forward; 0 chooses
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model")]
+    pub(crate) batch: usize,
+
+    #[command(flatten)]
+    pub(crate) processor: ProcessorArgs,
+}
+
+/// What the model would see: pixel_values
+///
+/// One tensor [B,3,H,W]; where sizes differ, one [3,H,W] a picture: pixel_values.0, pixel_values.1, …
+/// Metadata: `paths` (JSON list), `model`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide preprocess photos/ -o pixels.safetensors
+  dinoxide embed --pixel-values pixels.safetensors")]
+pub(crate) struct PreprocessArgs {
+    #[command(flatten)]
+    pub(crate) pictures: PictureArgs,
+
+    /// File to write, .safetensors
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    #[command(flatten)]
+    pub(crate) processor: ProcessorArgs,
+}
+
+/// What a checkpoint holds, and what a picture costs
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide info builtin:tiny
+  dinoxide info my-model/ --size 518 --json")]
+pub(crate) struct InfoArgs {
+    /// As --model
+    #[arg(value_name = "MODEL", conflicts_with = "model")]
+    pub(crate) name: Option<OsString>,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    /// Size of the picture that memory and FLOPs are told for, in pixels [default: what the processor gives]
+    #[arg(long, value_name = "N|HxW")]
+    pub(crate) size: Option<Size>,
+
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Compare a model with a golden: inputs, and what Transformers gave for them
+///
+/// One row a tensor: name, shape, largest absolute difference, cosine, pass or FAIL. Exit code 1 on any FAIL.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  dinoxide verify golden.safetensors -m my-model/ --atol 1e-5")]
+pub(crate) struct VerifyArgs {
+    /// The golden, .safetensors: pixel_values, and every tensor to compare
+    #[arg(value_name = "GOLDEN")]
+    pub(crate) golden: PathBuf,
+
+    /// Largest absolute difference that passes
+    #[arg(long, default_value_t = 1e-4, value_name = "X", value_parser = tolerance)]
+    pub(crate) atol: f32,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+}
+
+/// How fast a model runs here: forward only, inputs ready, model warm
+///
+/// JSON lines on stdout; a table on a terminal. `min`, `median` and `max` are over the rounds.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide bench -m builtin:tiny
+  dinoxide bench --batch 1,8 --size 224,518 --rounds 20 --json")]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
+
+    /// Pictures a forward
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N,…", value_parser = at_least_one)]
+    pub(crate) batch: Vec<usize>,
+
+    /// Sizes in pixels, each a side or HEIGHTxWIDTH [default: what the processor gives]
+    #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
+    pub(crate) size: Vec<Size>,
+
+    /// What to compute in: `auto`, `f32`
+    #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "DTYPE,…")]
+    pub(crate) dtype: Vec<Dtype>,
+
+    /// How attention is computed
+    #[arg(long, value_enum, default_value_t, value_name = "KIND")]
+    pub(crate) attn: Attn,
+
+    /// Timed forwards, after one that is not
+    #[arg(long, default_value = "10", value_name = "N", value_parser = at_least_one)]
+    pub(crate) rounds: usize,
+
+    /// JSON lines on a terminal too
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Instruction set levels found and used, cores, measured speed of arithmetic and memory
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  dinoxide cpu --json")]
+pub(crate) struct CpuArgs {
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A completion script for a shell, on stdout
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  dinoxide completions bash > ~/.local/share/bash-completion/completions/dinoxide")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL", action = ArgAction::Set)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a whole number from 1".to_owned())
+}
+
+fn tolerance(text: &str) -> Result<f32, String> {
+    text.parse()
+        .ok()
+        .filter(|x: &f32| *x >= 0.0 && x.is_finite())
+        .ok_or_else(|| "expected a number from 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_an_example_in_its_help() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.clone().render_help().to_string();
+            assert!(help.contains(&format!("dinoxide {}", command.get_name())), "{help}");
+        }
+    }
+}

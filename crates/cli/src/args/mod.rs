@@ -1,0 +1,17 @@
+//! The command line as it is typed: options, their help, their examples. Nothing is opened or checked here beyond the
+//! form of a value; `crate::options` turns this into what the commands work with.
+
+mod commands;
+mod inputs;
+mod model;
+mod usage;
+mod values;
+
+pub(crate) use commands::{
+    BenchArgs, Cli, Command, CompletionsArgs, CpuArgs, EmbedArgs, FeaturesArgs, GlobalArgs, InfoArgs,
+    PreprocessArgs, VerifyArgs,
+};
+pub(crate) use inputs::{InputArgs, PictureArgs};
+pub(crate) use model::{ModelArgs, ProcessorArgs, SourceArgs};
+pub(crate) use usage::{Parsed, parse};
+pub(crate) use values::{Attn, Dtype, Pool, Size};

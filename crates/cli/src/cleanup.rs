@@ -1,0 +1,53 @@
+//! Unfinished files, so that Ctrl-C leaves none behind: the signal handler removes those that are registered and ends
+//! the process. While a file is being made the handler waits, so that none is made unseen.
+
+use crate::exit::INTERRUPTED;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// The unfinished files of this process. Clones share one list.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cleanup(Arc<Mutex<Vec<PathBuf>>>);
+
+impl Cleanup {
+    /// Removes the registered files and exits when the process is interrupted (SIGINT, SIGTERM, SIGHUP). Where no
+    /// handler can be installed, the system's own way of ending stays.
+    pub(crate) fn on_interrupt() -> Self {
+        let cleanup = Self::default();
+        let files = cleanup.clone();
+        let _ = ctrlc::set_handler(move || {
+            // The lock is kept until the process is gone, so that no new file can be made meanwhile.
+            let paths = files.lock();
+            for path in paths.iter() {
+                let _ = fs::remove_file(path);
+            }
+            std::process::exit(INTERRUPTED);
+        });
+        cleanup
+    }
+
+    /// Makes a file and registers it, without a moment in which an interrupt would leave it.
+    pub(crate) fn create<T, E>(
+        &self,
+        make: impl FnOnce() -> Result<T, E>,
+        path: impl Fn(&T) -> &Path,
+    ) -> Result<T, E> {
+        let mut paths = self.lock();
+        let file = make()?;
+        paths.push(path(&file).to_owned());
+        Ok(file)
+    }
+
+    /// Forgets a file that is in its place: its unfinished name is gone, so an interrupt just before this removes nothing.
+    pub(crate) fn forget(&self, path: &Path) {
+        self.lock().retain(|registered| registered != path);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        // A list of paths is whole even after a panic elsewhere.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,173 @@
+//! `info`: what a checkpoint holds, and what a picture costs. No weight is read.
+
+use crate::{
+    args::{InfoArgs, Size},
+    cost,
+    error::CliError,
+    exit::Exit,
+    licence::{self, Licence},
+    options,
+    output::json_line,
+    session::Session,
+    text,
+};
+use dinoxide::{Checkpoint, ImageProcessor, config::ModelConfig, layout};
+use serde::Serialize;
+
+/// Labels that the table shows; --json has all.
+const LABELS_SHOWN: usize = 3;
+
+#[derive(Debug, Serialize)]
+struct Report {
+    model: String,
+    family: &'static str,
+    parameters: u64,
+    hidden_size: usize,
+    /// Layers of a ViT; of a ConvNeXt, of all stages together.
+    num_hidden_layers: usize,
+    patch_size: Option<[usize; 2]>,
+    num_register_tokens: usize,
+    image_size: [usize; 2],
+    /// What the processor makes of a picture, where that is one size.
+    processor_size: Option<[usize; 2]>,
+    dtype: Option<String>,
+    file_bytes: u64,
+    stages: Vec<String>,
+    classifier: bool,
+    labels: Vec<String>,
+    licence: Option<String>,
+    licence_from: Option<&'static str>,
+    picture: PictureCost,
+}
+
+/// For one picture of this size.
+#[derive(Debug, Serialize)]
+struct PictureCost {
+    size: [usize; 2],
+    flops: u64,
+    weight_bytes: u64,
+    activation_bytes: u64,
+}
+
+pub(super) fn run(args: &InfoArgs, session: &mut Session) -> Result<Exit, CliError> {
+    let name = args.name.clone().unwrap_or_else(|| options::model_name(&args.source, &session.env));
+    let checkpoint = options::open(&name, &args.source)?;
+    let report = report(&name.to_string_lossy(), &checkpoint, args.size);
+    let text =
+        if args.json { json_line(&report).map_err(CliError::Stdout)? } else { table(&report).into_bytes() };
+    session.printer.data(&text)?;
+    Ok(Exit::Done)
+}
+
+fn report(name: &str, checkpoint: &Checkpoint, size: Option<Size>) -> Report {
+    let config = checkpoint.config();
+    let seen = processor_size(checkpoint);
+    let image_size = config.image_size();
+    let image_size = Size { height: image_size.height, width: image_size.width };
+    let size = size.or(seen).unwrap_or(image_size);
+    let cost = cost::cost(config, size);
+    let parameters = layout::parameter_count(config);
+    let licence = licence::of(checkpoint);
+    Report {
+        model: name.to_owned(),
+        family: config.model_type(),
+        parameters,
+        hidden_size: config.hidden_size(),
+        num_hidden_layers: layers(config),
+        patch_size: config.patch_size().map(|size| [size.height, size.width]),
+        num_register_tokens: config.num_register_tokens(),
+        image_size: pair(image_size),
+        processor_size: seen.map(pair),
+        dtype: checkpoint.file_dtype().map(|dtype| format!("{dtype:?}").to_lowercase()),
+        file_bytes: checkpoint.total_bytes(),
+        stages: config.stage_names(),
+        classifier: checkpoint.has_classifier(),
+        labels: labels(checkpoint),
+        licence: licence.as_ref().map(|licence| licence.name.clone()),
+        licence_from: licence.as_ref().map(|Licence { from, .. }| *from),
+        picture: PictureCost {
+            size: pair(size),
+            flops: cost.flops,
+            weight_bytes: parameters.saturating_mul(4),
+            activation_bytes: cost.activation_bytes,
+        },
+    }
+}
+
+/// What the processor makes of any picture; nothing where that depends on the picture, or where there is no processor.
+pub(super) fn processor_size(checkpoint: &Checkpoint) -> Option<Size> {
+    let processor = ImageProcessor::from_checkpoint(checkpoint).ok()?;
+    let spec = processor.spec();
+    if let Some(last) = spec.pad.or(spec.center_crop) {
+        return Some(Size { height: last.height, width: last.width });
+    }
+    // A resize that ends the same for a wide and a tall picture ends the same for all.
+    let resize = spec.resize?.size;
+    let (wide, tall) = (resize.output(480, 640).ok()?, resize.output(640, 480).ok()?);
+    (wide == tall).then_some(Size { height: wide.0, width: wide.1 })
+}
+
+fn pair(size: Size) -> [usize; 2] {
+    [size.height, size.width]
+}
+
+fn layers(config: &ModelConfig) -> usize {
+    match config {
+        ModelConfig::Dinov2(config) => config.num_hidden_layers,
+        ModelConfig::Dinov2WithRegisters(config) => config.base.num_hidden_layers,
+        ModelConfig::DINOv3Vit(config) => config.num_hidden_layers,
+        ModelConfig::DINOv3ConvNext(config) => config.depths.iter().sum(),
+    }
+}
+
+/// The labels of a classifier; a config without one has labels too, which mean nothing.
+fn labels(checkpoint: &Checkpoint) -> Vec<String> {
+    if !checkpoint.has_classifier() {
+        return Vec::new();
+    }
+    checkpoint.config().common().id2label.iter().map(|(_, label)| label.clone()).collect()
+}
+
+fn table(report: &Report) -> String {
+    let by = |[height, width]: [usize; 2]| format!("{height}x{width}");
+    let stages = match report.stages.as_slice() {
+        [first, .., last] => format!("{first}, … {last} ({})", report.stages.len()),
+        stages => stages.join(", "),
+    };
+    let labels = match report.labels.len() {
+        0 => "none (no classifier)".to_owned(),
+        n if n <= LABELS_SHOWN => report.labels.join(", "),
+        n => format!("{n}: {}, …", report.labels[..LABELS_SHOWN].join(", ")),
+    };
+    let licence = match (&report.licence, report.licence_from) {
+        (Some(name), Some(from)) => format!("{name} (from {from})"),
+        _ => "unknown".to_owned(),
+    };
+    let picture = &report.picture;
+    let memory = format!(
+        "{} of weights (f32), {} for a picture of {}",
+        text::bytes(picture.weight_bytes),
+        text::bytes(picture.activation_bytes),
+        by(picture.size)
+    );
+    let flops = format!("{:.2} GFLOP for a picture of {}", picture.flops as f64 / 1e9, by(picture.size));
+    let dtype = report.dtype.as_deref().unwrap_or("none");
+    let rows = [
+        ("model", report.model.clone()),
+        ("family", report.family.to_owned()),
+        ("parameters", report.parameters.to_string()),
+        ("hidden size", report.hidden_size.to_string()),
+        ("layers", report.num_hidden_layers.to_string()),
+        ("patch", report.patch_size.map_or_else(|| "none".to_owned(), by)),
+        ("registers", report.num_register_tokens.to_string()),
+        ("image size", by(report.image_size)),
+        ("model sees", report.processor_size.map_or_else(|| "depends on the picture".to_owned(), by)),
+        ("dtype", format!("{dtype}, {} in files", text::bytes(report.file_bytes))),
+        ("stages", stages),
+        ("labels", labels),
+        ("licence", licence),
+        ("memory", memory),
+        ("work", flops),
+    ];
+    rows.iter().map(|(name, value)| format!("{name:<12} {}\n", text::shown(value))).collect()
+}

@@ -1,0 +1,37 @@
+//! `verify`: a model against a golden, a row a tensor.
+
+use crate::{args::VerifyArgs, error::CliError, exit::Exit, options, output::Table, session::Session, text};
+use dinoxide::{Golden, Model, Row, verify};
+
+pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliError> {
+    let golden = Golden::open(&args.golden)?;
+    let name = options::model_name(&args.model.source, &session.env);
+    let checkpoint = options::open(&name, &args.model.source)?;
+    let model = Model::from_checkpoint(&checkpoint, session.context)?;
+    session.model_detail(&model);
+    let rows = verify(&model, &golden)?;
+    let mut table = Table::new(&["tensor", "shape", "max abs", "cosine", "result"]);
+    for row in &rows {
+        table.row(cells(row, args.atol));
+    }
+    session.printer.data(table.to_string().as_bytes())?;
+    let failed = rows.iter().filter(|row| !row.passes(args.atol)).count();
+    let tensors = text::count(rows.len(), "tensor");
+    if failed == 0 {
+        session.printer.note(&format!("{tensors} within {:e}", args.atol));
+        return Ok(Exit::Done);
+    }
+    session.printer.note(&format!("{failed} of {tensors} not within {:e}", args.atol));
+    Ok(Exit::Input)
+}
+
+fn cells(row: &Row, atol: f32) -> Vec<String> {
+    let shape = match &row.got_shape {
+        None => format!("{:?}", row.shape),
+        Some(got) => format!("{:?}, got {got:?}", row.shape),
+    };
+    let result = if row.passes(atol) { "pass" } else { "FAIL" };
+    // Rounded down, so that only equal tensors have a cosine of 1.
+    let cosine = (row.cosine * 1e9).floor() / 1e9;
+    vec![row.name.clone(), shape, format!("{:.2e}", row.max_abs), format!("{cosine:.9}"), result.to_owned()]
+}

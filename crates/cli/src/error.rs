@@ -1,0 +1,83 @@
+//! What can go wrong in the command itself; the errors of the library pass through.
+
+use crate::exit::Exit;
+use std::{io, path::PathBuf};
+
+/// Errors of this crate.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// The model, a picture or the machine, as the library says it.
+    #[error(transparent)]
+    Dinoxide(Box<dinoxide::Error>),
+    /// The command line cannot be understood.
+    #[error("{message}")]
+    Usage { message: String, hint: Option<String> },
+    /// An option, or the variable that mirrors it, has a value that cannot be used.
+    #[error("{option}: `{got}` {reason}")]
+    OptionValue { option: &'static str, got: String, reason: String },
+    /// Nothing to work on.
+    #[error("no pictures: {reason}")]
+    NoPictures { reason: String, hint: String },
+    /// A file or folder among the inputs cannot be read.
+    #[error("{}: cannot be read", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    /// The list on stdin cannot be read.
+    #[error("list of pictures on stdin: {reason}")]
+    List { reason: String },
+    /// A file of `--pixel-values` that cannot be fed to the model.
+    #[error("{}: {reason}", path.display())]
+    PixelValues { path: PathBuf, reason: String },
+    /// An output name that tells no format.
+    #[error("{}: its extension tells no format that is written here", path.display())]
+    OutputFormat { path: PathBuf, formats: Vec<&'static str> },
+    /// An output file cannot be written.
+    #[error("{}: cannot be written", path.display())]
+    Write { path: PathBuf, source: io::Error },
+    /// A Parquet file cannot be written.
+    #[error("{}: cannot be written", path.display())]
+    Parquet { path: PathBuf, source: parquet::errors::ParquetError },
+    /// An output that its format cannot hold.
+    #[error("{}: {reason}", path.display())]
+    OutputLimit { path: PathBuf, reason: String, hint: &'static str },
+    /// stdout cannot be written to.
+    #[error("stdout: cannot be written")]
+    Stdout(#[source] io::Error),
+    /// A benchmark computed values that are no numbers.
+    #[error("the model gave values that are not finite, so its speed means nothing")]
+    NotFinite,
+}
+
+impl From<dinoxide::Error> for CliError {
+    fn from(error: dinoxide::Error) -> Self {
+        Self::Dinoxide(Box::new(error))
+    }
+}
+
+impl CliError {
+    /// What the user can do about it.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            Self::Dinoxide(error) => error.hint(),
+            Self::Usage { hint, .. } => hint.clone(),
+            Self::NoPictures { hint, .. } => Some(hint.clone()),
+            Self::OutputFormat { formats, .. } => Some(format!("use one of {}", formats.join(", "))),
+            Self::OutputLimit { hint, .. } => Some((*hint).to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whose fault it is.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::Dinoxide(error) if !error.is_users_fault() => Exit::Internal,
+            Self::NotFinite => Exit::Internal,
+            error if error.is_broken_pipe() => Exit::Done,
+            _ => Exit::Input,
+        }
+    }
+
+    /// Whether the reader of stdout has left, which is its right.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}

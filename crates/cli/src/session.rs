@@ -1,0 +1,160 @@
+//! What every command is given, and the account of a work over many pictures.
+
+use crate::{env::Env, error::CliError, exit::Exit, printer::Printer, text};
+use dinoxide::{ContextOptions, Model};
+use std::{ops::ControlFlow, path::Path};
+
+/// What every command is given.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) printer: Printer,
+    pub(crate) context: ContextOptions,
+    pub(crate) env: Env,
+}
+
+impl Session {
+    /// Tells what was loaded, for `-v`.
+    pub(crate) fn model_detail(&self, model: &Model) {
+        self.printer.detail(|| {
+            let (context, weights) = (model.context(), text::bytes(model.weight_bytes() as u64));
+            let threads = text::count(context.threads(), "thread");
+            format!("{}: {weights} of weights, {}, {threads}", model.config().model_type(), context.isa())
+        });
+    }
+}
+
+/// Counts what succeeded and what failed, tells the user, and knows when to stop.
+#[derive(Debug)]
+pub(crate) struct Tally<'a> {
+    printer: &'a mut Printer,
+    total: usize,
+    done: usize,
+    failed: usize,
+    fail_fast: bool,
+    /// What ended the work before its end, other than a picture.
+    fatal: Option<CliError>,
+}
+
+impl<'a> Tally<'a> {
+    /// Starts the account, and the progress bar. `lost` places have failed and been reported already.
+    pub(crate) fn start(printer: &'a mut Printer, pictures: usize, lost: usize, fail_fast: bool) -> Self {
+        printer.start_progress(pictures);
+        Self { printer, total: pictures + lost, done: 0, failed: lost, fail_fast, fatal: None }
+    }
+
+    /// Enters one picture: its result goes to `take`, its error to stderr.
+    pub(crate) fn enter<T>(
+        &mut self,
+        result: Result<T, CliError>,
+        take: impl FnOnce(T, &mut Printer) -> Result<(), CliError>,
+    ) -> ControlFlow<()> {
+        match result {
+            Ok(value) => {
+                if let Err(error) = take(value, self.printer) {
+                    self.fatal = Some(error);
+                    return ControlFlow::Break(());
+                }
+                self.done += 1;
+            }
+            Err(error) => {
+                self.printer.error(&error);
+                self.failed += 1;
+                if self.fail_fast {
+                    return ControlFlow::Break(());
+                }
+            }
+        }
+        self.printer.advance();
+        ControlFlow::Continue(())
+    }
+
+    /// Ends the account: `finish` completes the output named `output`, unless nothing may be written. Says how many failed.
+    ///
+    /// # Errors
+    /// What ended the work early; what `finish` says.
+    pub(crate) fn end(
+        self,
+        output: Option<&Path>,
+        finish: impl FnOnce() -> Result<(), CliError>,
+    ) -> Result<Exit, CliError> {
+        self.printer.end_progress();
+        if let Some(error) = self.fatal {
+            return Err(error);
+        }
+        let failed = format!("{} of {} failed", self.failed, text::count(self.total, "picture"));
+        if self.failed > 0 && self.fail_fast {
+            let written = if output.is_some() { "nothing was written" } else { "the rest was left" };
+            self.printer.note(&format!("stopped at the first picture that failed, {written}"));
+            return Ok(Exit::Input);
+        }
+        match output {
+            Some(path) if self.done == 0 => {
+                self.printer.note(&format!("{failed}; nothing is left to write to {}", path.display()));
+                return Ok(Exit::Input);
+            }
+            Some(path) => {
+                finish()?;
+                let pictures = text::count(self.done, "picture");
+                self.printer.note(&format!("wrote {pictures} to {}", path.display()));
+            }
+            None => finish()?,
+        }
+        if self.failed == 0 {
+            return Ok(Exit::Done);
+        }
+        self.printer.note(&failed);
+        Ok(Exit::Input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::printer::Verbosity;
+    use std::io;
+
+    fn failure() -> CliError {
+        CliError::Read { path: "x".into(), source: io::ErrorKind::NotFound.into() }
+    }
+
+    fn run(
+        results: Vec<Result<(), CliError>>,
+        fail_fast: bool,
+        output: Option<&Path>,
+    ) -> (usize, bool, Exit) {
+        let mut printer = Printer::new(Verbosity::Quiet, false, &Env::default());
+        let mut tally = Tally::start(&mut printer, results.len(), 0, fail_fast);
+        let mut entered = 0;
+        for result in results {
+            entered += 1;
+            if tally.enter(result, |(), _| Ok(())).is_break() {
+                break;
+            }
+        }
+        let mut finished = false;
+        let exit = tally.end(output, || (finished = true, Ok(())).1).unwrap();
+        (entered, finished, exit)
+    }
+
+    #[test]
+    fn one_failure_loses_only_itself() {
+        let out = Some(Path::new("out"));
+        assert_eq!(run(vec![Ok(()), Err(failure()), Ok(())], false, out), (3, true, Exit::Input));
+        assert_eq!(run(vec![Ok(()), Ok(())], false, out), (2, true, Exit::Done));
+    }
+
+    #[test]
+    fn nothing_is_written_of_a_work_that_stopped_or_that_failed_whole() {
+        let out = Some(Path::new("out"));
+        assert_eq!(run(vec![Ok(()), Err(failure()), Ok(())], true, out), (2, false, Exit::Input));
+        assert_eq!(run(vec![Err(failure())], false, out), (1, false, Exit::Input));
+    }
+
+    #[test]
+    fn an_output_that_fails_ends_the_work() {
+        let mut printer = Printer::new(Verbosity::Quiet, false, &Env::default());
+        let mut tally = Tally::start(&mut printer, 2, 0, false);
+        assert!(tally.enter(Ok(()), |(), _| Err(failure())).is_break());
+        assert!(matches!(tally.end(None, || Ok(())), Err(CliError::Read { .. })));
+    }
+}
