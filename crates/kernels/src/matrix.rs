@@ -158,6 +158,12 @@ impl<'a> Blocks<'a> {
         Self { start: matrix.data.as_mut_ptr(), rows, cols, row_stride, _lent: PhantomData }
     }
 
+    /// Where element (r, c) is, not to be read.
+    #[inline(always)]
+    pub(crate) fn address(&self, r: usize, c: usize) -> *const f32 {
+        self.start.wrapping_add(r * self.row_stride + c)
+    }
+
     /// Columns `cols` of row `r`.
     ///
     /// # Safety

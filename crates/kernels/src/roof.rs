@@ -12,6 +12,9 @@ const RUNS: usize = 12;
 /// Chains of dependent FMAs: more than latency (≤ 5 cycles) × FMAs per cycle (≤ 2), and few enough for 16 registers.
 const CHAINS: usize = 12;
 
+/// Lanes of the widest level.
+const MAX_LANES: usize = 16;
+
 /// Steps of each chain in a run; some milliseconds.
 const STEPS: usize = 1 << 20;
 
@@ -76,15 +79,21 @@ impl Operation for FmaChains {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) -> f32 {
-        // Converges to 1, so no subnormal slows it; hidden from the compiler, which could sum it up otherwise.
-        let (factor, term) = (simd.splat(black_box(0.5)), simd.splat(black_box(0.5)));
-        let mut chains = [simd.splat(black_box(1.5)); CHAINS];
+        // The chains converge to 1, so no subnormal slows them. Values come from memory and go there, hidden by
+        // `black_box`: the compiler must not compute them, and sees that lanes are vectors, also at the portable level.
+        let values = black_box([0.5; CHAINS * MAX_LANES]);
+        let (factor, term) = (simd.load(&values), simd.load(&values[1..]));
+        let mut chains: [S::Vec; CHAINS] = std::array::from_fn(|i| simd.load(&values[i * S::LANES..]));
         for _ in 0..STEPS {
             for chain in &mut chains {
                 *chain = simd.mul_add(*chain, factor, term);
             }
         }
-        chains.into_iter().map(|chain| simd.reduce_sum(chain)).sum()
+        let mut results = [0.0; CHAINS * MAX_LANES];
+        for (i, chain) in chains.into_iter().enumerate() {
+            simd.store(chain, &mut results[i * S::LANES..]);
+        }
+        black_box(results)[0]
     }
 }
 

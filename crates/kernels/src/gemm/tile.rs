@@ -4,7 +4,7 @@
 //! for k in block:  b0, b1 = panel[k];  for r in 0..R:  x = splat a[r, k];  sums[r] += x·b0, x·b1
 //! ```
 //! R is a constant, as sums must be registers. The largest R leaves room for b0, b1 and x: 12 with 32 registers (24
-//! sums; 12 has many divisors, and rows are spread evenly over tiles), 6 with 16. `a` is read in place.
+//! sums; more would gain nothing), 6 with 16. `a` is read in place.
 
 use crate::simd::Simd;
 
@@ -17,10 +17,11 @@ pub(super) const fn panel_width<S: Simd>() -> usize {
     2 * S::LANES
 }
 
-/// The most rows of a tile at this level.
+/// The most rows of a tile at this level: two sums a row, beside b0, b1 and x.
 #[inline(always)]
 pub(super) const fn tile_rows<S: Simd>() -> usize {
-    if S::REGISTERS >= 32 { MAX_ROWS } else { 6 }
+    let rows = (S::REGISTERS - 3) / 2;
+    if rows < MAX_ROWS { rows } else { MAX_ROWS }
 }
 
 /// What a tile multiplies.
@@ -34,6 +35,11 @@ pub(super) struct Tile<'a> {
     pub(super) panel: &'a [f32],
     /// Length of the sums.
     pub(super) depth: usize,
+    /// What is read after this panel, of no matter what length: brought into the cache meanwhile, `next_step` floats
+    /// for each k, so that the tiles of a panel together fetch the next, and the first there need not wait for memory.
+    pub(super) next: *const f32,
+    /// See `next`.
+    pub(super) next_step: usize,
 }
 
 impl Tile<'_> {
@@ -45,10 +51,11 @@ impl Tile<'_> {
             2 => self.rows::<S, 2>(simd, sums, add),
             3 => self.rows::<S, 3>(simd, sums, add),
             4 => self.rows::<S, 4>(simd, sums, add),
+            // What a level never reaches is not compiled for it.
+            _ if tile_rows::<S>() < 5 => unreachable!("a tile of {rows} rows"),
             5 => self.rows::<S, 5>(simd, sums, add),
             6 => self.rows::<S, 6>(simd, sums, add),
-            // Never reached with fewer registers, and not compiled for them.
-            _ if tile_rows::<S>() < MAX_ROWS => unreachable!("a tile of {rows} rows"),
+            _ if tile_rows::<S>() < 7 => unreachable!("a tile of {rows} rows"),
             7 => self.rows::<S, 7>(simd, sums, add),
             8 => self.rows::<S, 8>(simd, sums, add),
             9 => self.rows::<S, 9>(simd, sums, add),
@@ -61,13 +68,14 @@ impl Tile<'_> {
 
     #[inline(always)]
     fn rows<S: Simd, const R: usize>(self, simd: S, sums: &mut [f32], add: bool) {
-        let Self { a, a_stride, panel, depth } = self;
+        let Self { a, a_stride, panel, depth, next, next_step } = self;
         let width = panel_width::<S>();
         let fits = panel.len() >= depth * width && a.len() >= (R - 1) * a_stride + depth;
         assert!(fits || depth == 0, "tile out of bounds");
         let (a, panel) = (a.as_ptr(), panel.as_ptr());
         let mut acc = [[simd.splat(0.0); 2]; R];
         for k in 0..depth {
+            simd.prefetch(next.wrapping_add(k * next_step));
             // SAFETY: k < depth and r < R, so both addresses are within the slices, by the assertion.
             #[allow(unsafe_code)]
             unsafe {

@@ -16,7 +16,7 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// Floats in a vector; a power of two.
     const LANES: usize;
 
-    /// Vector registers: how many vectors a loop may keep at once.
+    /// Vector registers: how many vectors a loop of `mul_add` may keep at once.
     const REGISTERS: usize;
 
     /// All lanes `x`.
@@ -35,6 +35,10 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// The address must be valid for writing `LANES` floats.
     #[allow(unsafe_code)]
     unsafe fn store_ptr(self, v: Self::Vec, dst: *mut f32);
+
+    /// Asks for the cache line at an address, which need not be valid. Levels without such an instruction do nothing.
+    #[inline(always)]
+    fn prefetch(self, _address: *const f32) {}
 
     /// The first lanes from `src`, which holds at most `LANES` floats; the others `fill`.
     fn load_part(self, src: &[f32], fill: f32) -> Self::Vec;
@@ -78,8 +82,6 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn min(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
     /// The larger; `b` when either is NaN (so `max(limit, x)` passes a NaN `x` on).
     fn max(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
-    /// √a.
-    fn sqrt(self, a: Self::Vec) -> Self::Vec;
     /// |a|, by clearing the sign bit.
     fn abs(self, a: Self::Vec) -> Self::Vec;
     /// −a, by flipping the sign bit.

@@ -80,6 +80,13 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
+    fn prefetch(self, address: *const f32) {
+        // SAFETY: a prefetch reads nothing, so any address will do; the token proves the features (it needs SSE).
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
     fn load_part(self, src: &[f32], fill: f32) -> __m256 {
         let mask = self.first_lanes(src.len());
         // SAFETY: lanes beyond the slice are masked off, so they are not read; the token proves the features.
@@ -105,7 +112,6 @@ impl Simd for Avx2 {
         mul_add(a, b, c) = _mm256_fmadd_ps;
         min(a, b) = _mm256_min_ps;
         max(a, b) = _mm256_max_ps;
-        sqrt(a) = _mm256_sqrt_ps;
     }
 
     #[inline(always)]

@@ -63,6 +63,13 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
+    fn prefetch(self, address: *const f32) {
+        // SAFETY: a prefetch reads nothing, so any address will do; the token proves the features (it needs SSE).
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
     fn load_part(self, src: &[f32], fill: f32) -> __m512 {
         let mask = self.first_lanes(src.len());
         // SAFETY: lanes beyond the slice are masked off, so they are not read; the token proves the features.
@@ -85,7 +92,6 @@ impl Simd for Avx512 {
         mul_add(a, b, c) = _mm512_fmadd_ps;
         min(a, b) = _mm512_min_ps;
         max(a, b) = _mm512_max_ps;
-        sqrt(a) = _mm512_sqrt_ps;
         abs(a) = _mm512_abs_ps;
     }
 
