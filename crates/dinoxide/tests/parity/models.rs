@@ -12,15 +12,16 @@ fn read(path: &Path) -> Golden {
 }
 
 fn failures(model: &Model, name: &str) -> Vec<String> {
-    let mut failures = Vec::new();
+    let (mut failures, mut compared) = (Vec::new(), 0);
     for path in goldens(name) {
         let rows = verify(model, &read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        assert!(!rows.is_empty(), "{}", path.display());
+        compared += rows.len();
         for row in rows.iter().filter(|row| !row.passes(TINY_MODEL_MAX_ABS)) {
             let ctx = model.context();
             failures.push(format!("{name} on {} x{} {}: {row:?}", ctx.isa(), ctx.threads(), path.display()));
         }
     }
+    assert!(compared > 0, "{name}: no golden has tensors to compare");
     failures
 }
 

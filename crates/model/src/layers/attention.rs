@@ -70,6 +70,9 @@ impl Attention {
         residual: Residual<'_>,
     ) {
         let (rows, width) = (input.shape.rows(), self.heads * self.head_dim);
+        if rows == 0 {
+            return; // An empty batch: there is no first row to find q, k and v in.
+        }
         let (qkv, rest) = scratch.split_at_mut(rows * 3 * width);
         let attended = &mut rest[..rows * width];
         self.qkv.forward(ctx, input.x, &mut MatMut::new(qkv, rows, 3 * width), Epilogue::default());
