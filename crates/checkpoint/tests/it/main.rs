@@ -10,5 +10,6 @@ mod hostile;
 mod mismatch;
 mod read;
 mod shards;
+mod spellings;
 mod support;
 mod transformers;
