@@ -34,7 +34,8 @@ fn main() {
 
 fn report(ctx: &Context) {
     let roof = roof::fma_gflops(ctx);
-    println!("{}, {} threads: FMA roof {roof:.0} GFLOP/s", ctx.isa(), ctx.threads());
+    let memory = roof::memory_gb_per_s(ctx);
+    println!("{}, {} threads: FMA roof {roof:.0} GFLOP/s, memory {memory:.0} GB/s", ctx.isa(), ctx.threads());
     for m in ROWS {
         for (n, k) in WEIGHTS {
             let seconds = seconds(ctx, m, n, k);

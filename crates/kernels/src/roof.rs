@@ -6,8 +6,8 @@ use crate::simd::{Operation, Simd};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Runs of which the best counts.
-const RUNS: usize = 12;
+/// Runs of which the best counts: short ones, so that some are left in peace.
+const RUNS: usize = 64;
 
 /// Chains of dependent FMAs: more than latency (≤ 5 cycles) × FMAs per cycle (≤ 2), and few enough for 16 registers.
 const CHAINS: usize = 12;
@@ -15,11 +15,14 @@ const CHAINS: usize = 12;
 /// Lanes of the widest level.
 const MAX_LANES: usize = 16;
 
-/// Steps of each chain in a run; some milliseconds.
-const STEPS: usize = 1 << 20;
+/// Steps of each chain in a run; about a millisecond, so that waking threads does not count.
+const STEPS: usize = 1 << 18;
 
-/// Floats read in a run: 256 MiB, more than caches hold.
-const FLOATS: usize = 1 << 26;
+/// Floats of all runs: 512 MiB, more than caches hold, and each run reads others.
+const FLOATS: usize = RUNS * RUN_FLOATS;
+
+/// Floats read in a run: 8 MiB.
+const RUN_FLOATS: usize = 1 << 21;
 
 /// Floats that a task reads at a time.
 const PIECE: usize = 1 << 16;
@@ -30,7 +33,7 @@ const PIECE: usize = 1 << 16;
 pub fn fma_gflops(ctx: &Context) -> f64 {
     let threads = ctx.threads();
     let flops = (2 * threads * CHAINS * STEPS * ctx.dispatch(Lanes)) as f64;
-    let seconds = best_seconds(|| {
+    let seconds = best_seconds(|_| {
         ctx.for_each(threads, |_| {
             black_box(ctx.dispatch(FmaChains));
         });
@@ -38,24 +41,25 @@ pub fn fma_gflops(ctx: &Context) -> f64 {
     flops / seconds / 1e9
 }
 
-/// Bytes per second that all threads of the context together read from memory, in GB/s. Takes 256 MiB for a moment.
+/// Bytes per second that all threads of the context together read from memory, in GB/s. Takes 512 MiB for a moment.
 #[must_use]
 pub fn memory_gb_per_s(ctx: &Context) -> f64 {
     // Not zero, as pages of zeros may all be the same page.
     let data = vec![1.0_f32; FLOATS];
-    let seconds = best_seconds(|| {
-        ctx.for_each(FLOATS / PIECE, |i| {
+    let seconds = best_seconds(|run| {
+        let data = &data[run * RUN_FLOATS..][..RUN_FLOATS];
+        ctx.for_each(RUN_FLOATS / PIECE, |i| {
             black_box(ctx.dispatch(Sum { data: &data[i * PIECE..][..PIECE] }));
         });
     });
-    size_of_val(data.as_slice()) as f64 / seconds / 1e9
+    (RUN_FLOATS * size_of::<f32>()) as f64 / seconds / 1e9
 }
 
-/// Seconds of the fastest of several runs.
-fn best_seconds(mut run: impl FnMut()) -> f64 {
-    let timed = (0..RUNS).map(|_| {
+/// Seconds of the fastest of the runs, which get their numbers.
+fn best_seconds(run: impl Fn(usize)) -> f64 {
+    let timed = (0..RUNS).map(|i| {
         let start = Instant::now();
-        run();
+        run(i);
         start.elapsed().as_secs_f64()
     });
     timed.fold(f64::INFINITY, f64::min)
@@ -114,5 +118,27 @@ impl Operation for Sum<'_> {
             }
         }
         sums.into_iter().map(|sum| simd.reduce_sum(sum)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ContextOptions, Isa};
+
+    #[test]
+    fn chains_converge_to_one_on_every_level() {
+        for isa in Isa::available() {
+            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap();
+            assert_eq!(ctx.dispatch(FmaChains), 1.0, "{isa}");
+        }
+    }
+
+    #[test]
+    fn all_data_is_read() {
+        for isa in Isa::available() {
+            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap();
+            assert_eq!(ctx.dispatch(Sum { data: &[1.0; 1024] }), 1024.0, "{isa}");
+        }
     }
 }

@@ -6,6 +6,8 @@
 //! All of it must end up inside one function per level (`dispatch.rs`), as only there may the compiler use the
 //! level's instructions. So every function between `Operation::eval` and the vector operations is
 //! `#[inline(always)]`, closures included when they are more than a line; a call that stays spills every vector.
+//! A new level (NEON) is a token file beside `x86`, a variant of [`Level`] and of [`crate::Isa`], and nothing else.
+//!
 //! Threads come above: dispatch within a chunk, never split work within `eval`.
 
 mod dispatch;
