@@ -10,6 +10,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::error::CheckpointError;
+use crate::files;
 
 /// Largest whole number that a JSON float holds exactly: 2^53.
 const MAX_EXACT_FLOAT: f64 = 9_007_199_254_740_992.0;
@@ -18,6 +19,7 @@ const SHOWN_CHARS: usize = 40;
 
 /// The top-level object of a JSON file's bytes.
 pub(crate) fn object(path: &Path, bytes: &[u8]) -> Result<Map<String, Value>, CheckpointError> {
+    files::refuse_pointer(path, bytes)?;
     match serde_json::from_slice(bytes) {
         Ok(Value::Object(map)) => Ok(map),
         Ok(other) => Err(CheckpointError::NotAnObject { path: path.into(), got: describe(&other) }),

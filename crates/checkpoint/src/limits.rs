@@ -4,12 +4,13 @@
 //! typed error. Each bound is far above the largest published model (7B: width 4096, 40 layers, 32 heads), so no
 //! honest file meets it; together they keep every product of sizes below 2^63.
 
-/// Bytes of `config.json`, `preprocessor_config.json` and `processor_config.json`: 21 thousand labels need 2 MB.
-pub const MAX_JSON_BYTES: u64 = 16 << 20;
-/// Bytes of `model.safetensors.index.json`.
-pub const MAX_INDEX_BYTES: u64 = 32 << 20;
+/// Bytes of `config.json`, `preprocessor_config.json` and `processor_config.json`: 21 thousand labels need 2 MB, and parsed
+/// JSON takes up to 16 times the bytes of its text.
+pub const MAX_JSON_BYTES: u64 = 4 << 20;
+/// Bytes of `model.safetensors.index.json`: the 7B model's takes 50 kB.
+pub const MAX_INDEX_BYTES: u64 = 4 << 20;
 /// Bytes of a safetensors header: the 7B model's takes 60 kB.
-pub const MAX_HEADER_BYTES: u64 = 16 << 20;
+pub const MAX_HEADER_BYTES: u64 = 4 << 20;
 /// Shards of one checkpoint: each is one open mapping.
 pub const MAX_SHARDS: usize = 4096;
 /// Hidden size, MLP width, heads × head size, and channels of a ConvNeXt stage.

@@ -168,3 +168,27 @@ fn a_link_to_nowhere_counts_as_missing() {
     std::os::unix::fs::symlink(dir.path().join("gone"), dir.path().join("model.safetensors")).unwrap();
     assert!(matches!(error(dir.path()), CheckpointError::NoWeights { .. }));
 }
+
+#[test]
+fn what_the_system_refuses_is_passed_on_with_the_path() {
+    let path = Path::new("a\0b");
+    let got = error(path);
+    assert!(matches!(&got, CheckpointError::Io { path: named, .. } if named == path), "{got:?}");
+    assert!(std::error::Error::source(&got).is_some());
+}
+
+#[test]
+fn a_pointer_built_into_a_binary_is_recognised() {
+    let weights = Weights::of(DINOV2).bytes();
+    let got = Checkpoint::from_bytes(LFS_POINTER, None, weights.clone()).unwrap_err();
+    assert!(matches!(got, CheckpointError::LfsPointer { .. }));
+    let checkpoint = Checkpoint::from_bytes(DINOV2.as_bytes(), Some(LFS_POINTER), weights).unwrap();
+    assert!(matches!(checkpoint.processor(), Err(CheckpointError::LfsPointer { .. })));
+}
+
+#[test]
+fn a_checkpoint_and_its_errors_can_be_shared_between_threads() {
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<Checkpoint>();
+    shared::<CheckpointError>();
+}
