@@ -2,7 +2,7 @@
 //! resampling. Knows no model.
 //!
 //! Every operation takes a [`Context`] (instruction set, thread pool, scratch memory). Every operation has a naive
-//! twin in [`reference`], which is its specification. Results do not depend on the number of threads, nor on
+//! twin in [`mod@reference`], which is its specification. Results do not depend on the number of threads, nor on
 //! how many rows (pictures) are computed together: an element is always summed in the same order.
 
 mod activation;

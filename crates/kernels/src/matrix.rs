@@ -25,7 +25,8 @@ pub struct MatMut<'a> {
 /// Floats that a matrix spans, from its first element to its last.
 fn span(rows: usize, cols: usize, row_stride: usize) -> usize {
     assert!(cols <= row_stride || rows <= 1, "rows overlap: {cols} columns, stride {row_stride}");
-    if rows == 0 || cols == 0 { 0 } else { (rows - 1) * row_stride + cols }
+    // Saturating: a product that wrapped would let a huge matrix pass for a small one.
+    if rows == 0 || cols == 0 { 0 } else { (rows - 1).saturating_mul(row_stride).saturating_add(cols) }
 }
 
 impl<'a> MatRef<'a> {
@@ -199,6 +200,12 @@ mod tests {
     #[should_panic(expected = "rows overlap")]
     fn rows_may_not_overlap() {
         let _ = MatRef::with_stride(&[0.0; 100], 2, 5, 4);
+    }
+
+    #[test]
+    #[should_panic(expected = "floats")]
+    fn a_span_too_large_to_count_is_not_taken_for_a_small_one() {
+        let _ = MatRef::with_stride(&[0.0; 10], 3, 1, usize::MAX / 2 + 1);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::{
     RopeShape,
 };
 
-/// Twin of [`crate::gemm`], over the unpacked weight [N, K].
+/// Twin of [`crate::gemm()`], over the unpacked weight [N, K].
 pub fn gemm(a: MatRef<'_>, weight: &[f32], n: usize, epilogue: &Epilogue<'_>, out: &mut MatMut<'_>) {
     let k = a.cols();
     for r in 0..a.rows() {
@@ -25,7 +25,7 @@ fn dot(a: &[f32], b: &[f32]) -> f64 {
     a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
 }
 
-/// Twin of [`crate::activate`], for one value.
+/// Twin of [`crate::activate()`], for one value.
 #[must_use]
 pub fn activation(activation: Activation, x: f32) -> f32 {
     let v = f64::from(x);
@@ -80,7 +80,7 @@ pub fn erfc(x: f64) -> f64 {
     (-x * x).exp() / std::f64::consts::PI.sqrt() / fraction
 }
 
-/// Twin of [`crate::layer_norm`].
+/// Twin of [`crate::layer_norm()`].
 pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, out: &mut [f32]) {
     let d = weight.len();
     assert!(x.len() == out.len() && x.len().is_multiple_of(d) && bias.len() == d, "layer norm over {d}");
@@ -94,7 +94,7 @@ pub fn layer_norm(x: &[f32], weight: &[f32], bias: &[f32], eps: f32, out: &mut [
     }
 }
 
-/// Twin of [`crate::attention`] and [`crate::attention_with_probabilities`] ([B, A, S, S]). A row whose keys are all
+/// Twin of [`crate::attention()`] and [`crate::attention_with_probabilities()`] ([B, A, S, S]). A row whose keys are all
 /// masked attends to all keys alike, as Transformers' eager attention does.
 pub fn attention(
     shape: &AttentionShape,
@@ -128,7 +128,7 @@ pub fn attention(
     }
 }
 
-/// Twin of [`crate::rope`].
+/// Twin of [`crate::rope()`].
 pub fn rope(shape: &RopeShape, cos: &[f32], sin: &[f32], x: &mut [f32]) {
     let (d, half) = (shape.head_dim, shape.head_dim / 2);
     for b in 0..shape.batch {
@@ -146,7 +146,7 @@ pub fn rope(shape: &RopeShape, cos: &[f32], sin: &[f32], x: &mut [f32]) {
     }
 }
 
-/// Twin of [`crate::patches`].
+/// Twin of [`crate::patches()`].
 pub fn patches(shape: &PatchShape, pixels: &[f32], out: &mut [f32]) {
     let PatchShape { batch, channels, height, width, patch_height, patch_width, layout } = *shape;
     let (rows, cols) = shape.grid();
@@ -173,7 +173,7 @@ pub fn patches(shape: &PatchShape, pixels: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Twin of [`crate::depthwise_conv7`].
+/// Twin of [`crate::depthwise_conv7()`].
 pub fn depthwise_conv7(shape: &DepthwiseShape, x: &[f32], weight: &[f32], bias: &[f32], out: &mut [f32]) {
     let DepthwiseShape { batch, height, width, channels } = *shape;
     for (i, o) in out.iter_mut().enumerate().take(batch * height * width * channels) {

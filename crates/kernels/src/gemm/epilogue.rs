@@ -9,11 +9,11 @@ use std::ops::Range;
 /// What happens to a sum before it is stored, in this order.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Epilogue<'a> {
-    /// Added: [N].
+    /// Added: `[N]`.
     pub bias: Option<&'a [f32]>,
     /// Applied after the bias.
     pub activation: Option<Activation>,
-    /// Multiplied (layer scale): [N].
+    /// Multiplied (layer scale): `[N]`.
     pub scale: Option<&'a [f32]>,
     /// Added to what `out` holds (residual) in place of overwriting it.
     pub accumulate: bool,

@@ -27,7 +27,7 @@ impl PackedWeight {
     /// When `weight.len() != n * k`.
     #[must_use]
     pub fn pack(ctx: &Context, weight: &[f32], n: usize, k: usize) -> Self {
-        assert_eq!(weight.len(), n * k, "weight of {n}x{k}");
+        assert_eq!(Some(weight.len()), n.checked_mul(k), "weight of {n}x{k}");
         let width = ctx.dispatch(PanelWidth);
         let panel_len = width * k;
         let mut data = AlignedFloats::zeroed(n.div_ceil(width) * panel_len);
