@@ -46,7 +46,9 @@ impl<'a> Report<'a> {
         let floats = 4 << 20;
         let (from, mut to) = (hash32(1, floats), vec![0.0; floats]);
         let seconds = best(|| {
-            ctx.for_each_chunk_mut(&mut to, floats / 16, |i, to| to.copy_from_slice(&from[i * to.len()..][..to.len()]));
+            ctx.for_each_chunk_mut(&mut to, floats / 16, |i, to| {
+                to.copy_from_slice(&from[i * to.len()..][..to.len()]);
+            });
         });
         let report = Self { ctx, flops: roof::fma_gflops(ctx), copy: (8 * floats) as f64 / seconds / 1e9 };
         let (isa, threads) = (ctx.isa(), ctx.threads());
@@ -55,15 +57,24 @@ impl<'a> Report<'a> {
     }
 
     fn all(&self) {
-        for (batch, heads, tokens, head_dim) in
-            [(1, 6, 257, 64), (1, 12, 257, 64), (8, 12, 257, 64), (1, 12, 1370, 64), (1, 20, 201, 64), (1, 32, 201, 128)]
-        {
+        for (batch, heads, tokens, head_dim) in [
+            (1, 6, 257, 64),
+            (1, 12, 257, 64),
+            (8, 12, 257, 64),
+            (1, 12, 1370, 64),
+            (1, 20, 201, 64),
+            (1, 32, 201, 128),
+        ] {
             self.attention(&AttentionShape { batch, heads, tokens, head_dim, scale: 0.125 });
         }
-        for (height, width, channels) in [(56, 56, 96), (28, 28, 192), (14, 14, 384), (7, 7, 768), (64, 64, 128)] {
+        for (height, width, channels) in
+            [(56, 56, 96), (28, 28, 192), (14, 14, 384), (7, 7, 768), (64, 64, 128)]
+        {
             self.depthwise(&DepthwiseShape { batch: 1, height, width, channels });
         }
-        for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Silu, Activation::Mish, Activation::Tanh] {
+        for activation in
+            [Activation::Gelu, Activation::GeluTanh, Activation::Silu, Activation::Mish, Activation::Tanh]
+        {
             self.activate(activation, 257 * 1536);
         }
         self.gate(257, 2048);
@@ -108,7 +119,11 @@ impl<'a> Report<'a> {
         }
         let flops = 4 * batch * heads * tokens * tokens * head_dim;
         self.flops(&format!("attention {batch}x{heads}x{tokens}x{head_dim}"), flops, seconds);
-        self.flops(&format!("attention {batch}x{heads}x{tokens}x{head_dim}, probabilities"), flops, eager_seconds);
+        self.flops(
+            &format!("attention {batch}x{heads}x{tokens}x{head_dim}, probabilities"),
+            flops,
+            eager_seconds,
+        );
     }
 
     fn depthwise(&self, shape: &DepthwiseShape) {
@@ -151,7 +166,8 @@ impl<'a> Report<'a> {
     }
 
     fn rope(&self, heads: usize, head_dim: usize) {
-        let shape = RopeShape { batch: 1, tokens: 201, prefix: 5, heads, head_dim, row_stride: 3 * heads * head_dim };
+        let shape =
+            RopeShape { batch: 1, tokens: 201, prefix: 5, heads, head_dim, row_stride: 3 * heads * head_dim };
         let x = hash32(1, 201 * shape.row_stride);
         let (cos, sin) = (hash32(2, 196 * head_dim), hash32(3, 196 * head_dim));
         let (mut got, mut want) = (x.clone(), x.clone());
@@ -166,8 +182,15 @@ impl<'a> Report<'a> {
 
     fn patches(&self, patch: usize, layout: PatchLayout) {
         let (height, width) = (patch * 16, patch * 16);
-        let shape =
-            PatchShape { batch: 8, channels: 3, height, width, patch_height: patch, patch_width: patch, layout };
+        let shape = PatchShape {
+            batch: 8,
+            channels: 3,
+            height,
+            width,
+            patch_height: patch,
+            patch_width: patch,
+            layout,
+        };
         let pixels = hash32(1, 8 * 3 * height * width);
         let (mut out, mut want) = (vec![0.0; pixels.len()], vec![0.0; pixels.len()]);
         let seconds = best(|| patches(self.ctx, &shape, &pixels, &mut out));

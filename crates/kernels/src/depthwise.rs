@@ -1,12 +1,14 @@
 //! Depthwise 7×7 convolution with padding 3 on channels-last maps (ConvNeXt).
 //!
-//! Vectors run over channels. A block of 7 neighbouring outputs of a row, two vectors wide, is 14 sums in registers; each
-//! tap's weights are loaded once for the block, and a product's other factor comes straight from memory:
+//! Vectors run over channels. A block of 7 neighbouring outputs of a row is 7 sums; for each row of taps the block's 13
+//! inputs and the 7 weights are loaded once, and meet in 49 products:
 //! ```text
-//! for ky in 0..7 (rows inside the map):  for kx in 0..7:  w = weight[ky, kx];  for o in 0..7: sum[o] += w · x[x0 + o + kx − 3]
+//! for each vector of channels:  for each output row:  for each block:  for ky in 0..7 (rows inside the map):
+//!   x[0..13] = map[y + ky − 3, x0 − 3..];  w[0..7] = weight[ky];  for kx, o in 0..7: sum[o] += w[kx] · x[o + kx]
 //! ```
-//! 7 divides the widths of ConvNeXt at 224 pixels (56, 28, 14, 7). Blocks at a border read zeros in place of what is outside.
-//! An output is summed in the order of the taps, wherever it lies in a block.
+//! Rows come inside channels, as neighbouring rows share 6 of 7 input rows, which then are in the L1 cache. 7 divides the
+//! widths of ConvNeXt at 224 pixels (56, 28, 14, 7). Blocks at a border read zeros in place of what is outside. An output is
+//! summed in the order of the taps, wherever it lies in a block.
 
 use crate::Context;
 use crate::simd::{Operation, Simd};
@@ -31,11 +33,14 @@ const PADDING: usize = 3;
 /// Outputs of a block.
 const BLOCK: usize = 7;
 
-/// The widest block of channels, in floats: what a border reads as zeros.
-const MOST_CHANNELS: usize = 32;
+/// Inputs of a block.
+const INPUTS: usize = BLOCK + TAPS - 1;
 
-/// Products below which a task is not worth handing to a thread.
-const LEAST_PRODUCTS: usize = 256 * 1024;
+/// Floats of the widest vector.
+const MOST_LANES: usize = 16;
+
+/// Products that one task has at least: 20 µs of work, and some rows that share their inputs.
+const LEAST_PRODUCTS: usize = 1024 * 1024;
 
 /// `out[b,y,x,c] = bias[c] + Σ weight[ky,kx,c] · x[b,y+ky−3,x+kx−3,c]`, zero outside; `x` and `out` are [B, H, W, C],
 /// `weight` is [7, 7, C] (taps outermost).
@@ -56,14 +61,40 @@ pub fn depthwise_conv7(
     assert!(weight.len() == TAPS * TAPS * channels && bias.len() == channels, "weights of {shape:?}");
     let rows = ctx.items_per_task(batch * height, LEAST_PRODUCTS.div_ceil(TAPS * TAPS * row.max(1)));
     ctx.for_each_chunk_mut(out, rows * row, |index, out| {
-        for (i, out) in (index * rows..).zip(out.chunks_exact_mut(row)) {
-            let map = &x[i / height * height * row..][..height * row];
-            ctx.dispatch(Row { shape, map, weight, bias, y: i % height, out });
-        }
+        ctx.dispatch(Rows { shape, x, weight, bias, first: index * rows, out });
     });
 }
 
-/// One row of the output of one batch item.
+/// Some rows of the output, on one thread.
+struct Rows<'a> {
+    shape: &'a DepthwiseShape,
+    x: &'a [f32],
+    weight: &'a [f32],
+    bias: &'a [f32],
+    /// The first row, counted over the batch.
+    first: usize,
+    out: &'a mut [f32],
+}
+
+impl Operation for Rows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { shape, x, weight, bias, first, out } = self;
+        let DepthwiseShape { height, width, channels, .. } = *shape;
+        let row = width * channels;
+        for c in (0..channels).step_by(S::LANES) {
+            for (i, out) in (first..).zip(out.chunks_exact_mut(row)) {
+                let map = &x[i / height * height * row..][..height * row];
+                let mut row = Row { shape, map, weight, bias, y: i % height, out };
+                if c + S::LANES <= channels { row.whole_vector(simd, c) } else { row.last_channels(c) }
+            }
+        }
+    }
+}
+
+/// One row of the output.
 struct Row<'a> {
     shape: &'a DepthwiseShape,
     /// [H, W, C].
@@ -74,86 +105,99 @@ struct Row<'a> {
     out: &'a mut [f32],
 }
 
-impl Operation for Row<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn eval<S: Simd>(mut self, simd: S) {
-        let channels = self.shape.channels;
-        let mut c = 0;
-        while c + 2 * S::LANES <= channels {
-            self.channels::<S, 2>(simd, c, 2 * S::LANES);
-            c += 2 * S::LANES;
-        }
-        while c < channels {
-            let lanes = S::LANES.min(channels - c);
-            self.channels::<S, 1>(simd, c, lanes);
-            c += lanes;
-        }
-    }
-}
-
 impl Row<'_> {
-    /// The channels `c..c + lanes` of the row: V vectors, the last of which may be partial when V is 1.
+    /// Row `self.y + ky − 3` of the map, for each ky where that is inside.
     #[inline(always)]
-    fn channels<S: Simd, const V: usize>(&mut self, simd: S, c: usize, lanes: usize) {
+    fn lines(&self) -> impl Iterator<Item = (usize, &[f32])> {
+        let DepthwiseShape { height, width, channels, .. } = *self.shape;
+        let rows = PADDING.saturating_sub(self.y)..TAPS.min(height + PADDING - self.y);
+        rows.map(move |ky| (ky, &self.map[(self.y + ky - PADDING) * width * channels..][..width * channels]))
+    }
+
+    /// A vector of channels from `c` on.
+    #[inline(always)]
+    fn whole_vector<S: Simd>(&mut self, simd: S, c: usize) {
         let width = self.shape.width;
         for first in (0..width).step_by(BLOCK) {
-            let inside = first >= PADDING && first + BLOCK + PADDING <= width;
-            if inside && lanes == V * S::LANES {
-                self.block::<S, V, true>(simd, c, lanes, first);
+            if first >= PADDING && first + BLOCK + PADDING <= width {
+                self.block::<S, true>(simd, c, first);
             } else {
-                self.block::<S, V, false>(simd, c, lanes, first);
+                self.block::<S, false>(simd, c, first);
             }
         }
     }
 
-    /// Outputs `first..first + BLOCK`, those within the row. `INSIDE`: so are all taps, and vectors are whole.
+    /// Outputs `first..first + BLOCK`, those within the row. `INSIDE`: so are all their taps.
     #[inline(always)]
-    fn block<S: Simd, const V: usize, const INSIDE: bool>(&mut self, simd: S, c: usize, lanes: usize, first: usize) {
-        let DepthwiseShape { height, width, channels, .. } = *self.shape;
-        let zeros = [0.0; MOST_CHANNELS];
-        let load = |from: &[f32], v: usize| {
-            if INSIDE || lanes == V * S::LANES {
-                simd.load(&from[v * S::LANES..][..S::LANES])
-            } else {
-                simd.load_part(&from[..lanes], 0.0)
+    fn block<S: Simd, const INSIDE: bool>(&mut self, simd: S, c: usize, first: usize) {
+        let DepthwiseShape { width, channels, .. } = *self.shape;
+        let mut sums = [simd.load(&self.bias[c..]); BLOCK];
+        for (ky, line) in self.lines() {
+            let mut weights = [simd.splat(0.0); TAPS];
+            for (kx, weight) in weights.iter_mut().enumerate() {
+                *weight = simd.load(&self.weight[(ky * TAPS + kx) * channels + c..]);
             }
-        };
-        let mut sums = [[simd.splat(0.0); V]; BLOCK];
-        for sum in &mut sums {
-            for (v, sum) in sum.iter_mut().enumerate() {
-                *sum = load(&self.bias[c..], v);
-            }
-        }
-        for ky in PADDING.saturating_sub(self.y)..TAPS.min(height + PADDING - self.y) {
-            let line = &self.map[(self.y + ky - PADDING) * width * channels..][..width * channels];
-            for kx in 0..TAPS {
-                let mut weights = [simd.splat(0.0); V];
-                for (v, weight) in weights.iter_mut().enumerate() {
-                    *weight = load(&self.weight[(ky * TAPS + kx) * channels + c..], v);
-                }
+            let line = Line { floats: line, width, channels, c };
+            let inputs = line.inputs::<S, INSIDE>(simd, first);
+            for (kx, &weight) in weights.iter().enumerate() {
                 for (o, sum) in sums.iter_mut().enumerate() {
-                    // Past the end of `usize` when left of the map, so that one comparison finds both borders.
-                    let column = (first + o + kx).wrapping_sub(PADDING);
-                    let outside = !INSIDE && column >= width;
-                    let from = if outside { &zeros[..] } else { &line[column * channels + c..] };
-                    for (v, (sum, &weight)) in sum.iter_mut().zip(&weights).enumerate() {
-                        *sum = simd.mul_add(weight, load(from, v), *sum);
-                    }
+                    *sum = simd.mul_add(weight, inputs[o + kx], *sum);
                 }
             }
         }
         for (o, sum) in sums.into_iter().enumerate().take(width - first) {
-            let to = &mut self.out[(first + o) * channels + c..][..lanes];
-            for (v, sum) in sum.into_iter().enumerate() {
-                if lanes == V * S::LANES {
-                    simd.store(sum, &mut to[v * S::LANES..]);
-                } else {
-                    simd.store_part(sum, to);
+            simd.store(sum, &mut self.out[(first + o) * channels + c..]);
+        }
+    }
+
+    /// The channels from `c` on, fewer than a vector: no model has any.
+    fn last_channels(&mut self, c: usize) {
+        let DepthwiseShape { width, channels, .. } = *self.shape;
+        for (column, c) in (0..width).flat_map(|column| (c..channels).map(move |c| (column, c))) {
+            let mut sum = self.bias[c];
+            for (ky, line) in self.lines() {
+                for kx in PADDING.saturating_sub(column)..TAPS.min(width + PADDING - column) {
+                    let weight = self.weight[(ky * TAPS + kx) * channels + c];
+                    sum += weight * line[(column + kx - PADDING) * channels + c];
                 }
             }
+            self.out[column * channels + c] = sum;
         }
+    }
+}
+
+/// A line of the map [W, C], of which a vector of channels from `c` on is read.
+#[derive(Clone, Copy)]
+struct Line<'a> {
+    floats: &'a [f32],
+    width: usize,
+    channels: usize,
+    c: usize,
+}
+
+impl Line<'_> {
+    /// The inputs of the outputs `first..first + BLOCK`: 0 outside the line. `INSIDE`: none is outside.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn inputs<S: Simd, const INSIDE: bool>(self, simd: S, first: usize) -> [S::Vec; INPUTS] {
+        let Self { floats, width, channels, c } = self;
+        assert!(c + S::LANES <= channels && floats.len() >= width * channels, "channels out of bounds");
+        assert!(!INSIDE || first >= PADDING && first + BLOCK + PADDING <= width, "a block across the border");
+        let zeros = [0.0; MOST_LANES];
+        let mut inputs = [simd.splat(0.0); INPUTS];
+        for (i, input) in inputs.iter_mut().enumerate() {
+            // Past the end of `usize` when left of the map, so that one comparison finds both borders.
+            let column = (first + i).wrapping_sub(PADDING);
+            let from = if !INSIDE && column >= width {
+                zeros.as_ptr()
+            } else {
+                floats.as_ptr().wrapping_add(column * channels + c)
+            };
+            // SAFETY: `from` is `zeros`, as long as the widest vector, or the channels from `c` on of a column < width:
+            // checked above, or by the second assertion; by the first there is a vector of them.
+            *input = unsafe { simd.load_ptr(from) };
+        }
+        inputs
     }
 }
 
@@ -175,7 +219,9 @@ mod tests {
     fn depthwise_conv7_equals_its_twin_at_every_size() {
         for isa in Isa::available() {
             let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(2) }).unwrap();
-            for (height, width) in [(1, 1), (1, 9), (2, 3), (7, 7), (8, 6), (5, 13), (9, 14), (10, 17), (3, 28)] {
+            for (height, width) in
+                [(1, 1), (1, 9), (2, 3), (7, 7), (8, 6), (5, 13), (9, 14), (10, 17), (3, 28)]
+            {
                 for channels in [1, 3, 8, 15, 16, 17, 24, 33, 64, 96] {
                     let shape = DepthwiseShape { batch: 2, height, width, channels };
                     let x = hash32(1, 2 * height * width * channels);

@@ -14,12 +14,11 @@ const LN_2_HIGH: f32 = 0.693_359_4;
 const LN_2_LOW: f32 = -2.121_944_4e-4;
 
 /// Minimax polynomial of eʳ on |r| ≤ 0.347, lowest degree first.
-const EXP: [f32; 7] =
-    [1.0, 1.0, 4.999_999_4e-1, 1.666_643e-1, 4.166_800_9e-2, 8.374_236_5e-3, 1.384_355_8e-3];
+const EXP: [f32; 7] = [1.0, 1.0, 4.999_999_4e-1, 1.666_643e-1, 4.166_801e-2, 8.374_236_5e-3, 1.384_355_8e-3];
 
 /// Minimax polynomial of 2ᶠ on |f| ≤ 0.5, lowest degree first.
 const EXP2: [f32; 7] =
-    [1.0, 6.931_471_8e-1, 2.402_264_8e-1, 5.550_332_4e-2, 9.618_437e-3, 1.339_887_5e-3, 1.535_336e-4];
+    [1.0, std::f32::consts::LN_2, 2.402_264_8e-1, 5.550_332_4e-2, 9.618_437e-3, 1.339_887_5e-3, 1.535_336e-4];
 
 /// Below it 2ˣ is taken for 0.
 const LOWEST_EXPONENT: f32 = -127.0;

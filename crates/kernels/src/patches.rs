@@ -104,11 +104,23 @@ mod tests {
         for threads in [1, 2, 3] {
             let ctx = Context::new(ContextOptions { isa: None, threads: Some(threads) }).unwrap();
             for layout in [PatchLayout::ChannelsFirst, PatchLayout::ChannelsLast] {
-                for (height, width, patch_height, patch_width) in
-                    [(28, 28, 14, 14), (30, 43, 14, 14), (8, 8, 2, 2), (9, 7, 4, 3), (13, 50, 14, 14), (300, 400, 16, 16)]
-                {
-                    let shape =
-                        PatchShape { batch: 2, channels: 3, height, width, patch_height, patch_width, layout };
+                for (height, width, patch_height, patch_width) in [
+                    (28, 28, 14, 14),
+                    (30, 43, 14, 14),
+                    (8, 8, 2, 2),
+                    (9, 7, 4, 3),
+                    (13, 50, 14, 14),
+                    (300, 400, 16, 16),
+                ] {
+                    let shape = PatchShape {
+                        batch: 2,
+                        channels: 3,
+                        height,
+                        width,
+                        patch_height,
+                        patch_width,
+                        layout,
+                    };
                     let (rows, cols) = shape.grid();
                     let pixels = hash32(1, 2 * 3 * height * width);
                     let mut got = vec![f32::NAN; 2 * rows * cols * shape.row_len()];

@@ -59,7 +59,12 @@ pub fn resample_with(
         for (i, target) in rows.chunks_exact_mut(row_out).enumerate() {
             let source = &map[(index * batch + i) * x.n_in * channels..][..x.n_in * channels];
             for ((start, weights), target) in x.taps.iter().zip(target.chunks_exact_mut(channels)) {
-                ctx.dispatch(WeightedSum { weights, source: &source[start * channels..], stride: channels, target });
+                ctx.dispatch(WeightedSum {
+                    weights,
+                    source: &source[start * channels..],
+                    stride: channels,
+                    target,
+                });
             }
         }
     });
@@ -117,7 +122,8 @@ mod tests {
                 for (n_in, rows, cols) in [(37, 16, 16), (5, 9, 2), (1, 3, 4), (16, 40, 39)] {
                     for channels in [1, 3, 16, 37, 384] {
                         let map = hash32(1, n_in * n_in * channels);
-                        let (y, x) = (AxisWeights::bicubic(n_in, rows), AxisWeights::bicubic_antialias(n_in, cols));
+                        let (y, x) =
+                            (AxisWeights::bicubic(n_in, rows), AxisWeights::bicubic_antialias(n_in, cols));
                         let got = resample_with(&ctx, &map, channels, &y, &x);
                         let want = resample(&map, channels, &y, &x);
                         assert_close(&format!("{isa} {n_in} {rows}x{cols}x{channels}"), &got, &want, 2e-6);

@@ -104,7 +104,14 @@ mod tests {
                 let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap();
                 for head_dim in [2, 4, 12, 16, 20, 32, 34, 64, 128] {
                     for (tokens, prefix, gap) in [(1, 0, 0), (9, 5, 3), (5, 5, 0), (201, 5, 7)] {
-                        let shape = RopeShape { batch: 2, tokens, prefix, heads: 3, head_dim, row_stride: 3 * head_dim + gap };
+                        let shape = RopeShape {
+                            batch: 2,
+                            tokens,
+                            prefix,
+                            heads: 3,
+                            head_dim,
+                            row_stride: 3 * head_dim + gap,
+                        };
                         let x = hash32(1, 2 * tokens * shape.row_stride);
                         let angles = (tokens - prefix) * head_dim;
                         let (cos, sin) = (hash32(2, angles), hash32(3, angles));

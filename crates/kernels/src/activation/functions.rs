@@ -5,7 +5,7 @@
 //! are relative to x, not to a small Φ: that is why no exponential is needed. tanh is a polynomial
 //! near 0 and 1 − 2/(e²ˣ + 1) elsewhere; what has a sigmoid divides by 1 + e⁻ˣ.
 //!
-//! Coefficients: `tests/data/minimax.py`. Measured errors, over every f32: see [`super::Activation`].
+//! Coefficients: `tests/data/minimax.py`. Measured errors: see [`super::Activation`].
 
 use crate::exp::{exp, polynomial};
 use crate::simd::Simd;
@@ -18,18 +18,17 @@ const NORMAL_P: [f32; 6] =
     [3.989_422_6e-1, 3.287_516_5e-2, 4.624_251_7e-3, 1.597_081_4e-4, 6.374_130_4e-6, 2.409_576e-8];
 
 /// Denominator of (Φ(x) − ½)/x in x², lowest degree first.
-const NORMAL_Q: [f32; 6] =
-    [1.0, 2.490_721_2e-1, 2.810_403_5e-2, 1.833_066e-3, 7.114_702_7e-5, 1.238_118_3e-6];
+const NORMAL_Q: [f32; 6] = [1.0, 2.490_721_2e-1, 2.810_403_5e-2, 1.833_066e-3, 7.114_703e-5, 1.238_118_3e-6];
 
 /// Up to here tanh is a polynomial.
 const TANH_LIMIT: f32 = 0.625;
 
 /// Minimax polynomial of (tanh(x)/x − 1)/x² in x², lowest degree first.
-const TANH: [f32; 5] = [-3.333_328_1e-1, 1.333_144_2e-1, -5.373_971_2e-2, 2.063_907_9e-2, -5.704_978_5e-3];
+const TANH: [f32; 5] = [-3.333_328e-1, 1.333_144_2e-1, -5.373_971e-2, 2.063_907_9e-2, -5.704_978_5e-3];
 
 /// √(2/π) and its product with 0.044715: the tanh form of GELU.
 const GELU_TANH_1: f32 = 0.797_884_6;
-const GELU_TANH_3: f32 = 0.035_677_408;
+const GELU_TANH_3: f32 = 0.035_677_407;
 
 /// x·Φ(x).
 #[inline(always)]

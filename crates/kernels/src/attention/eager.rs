@@ -38,13 +38,18 @@ impl Operation for EagerJob<'_> {
         pack::queries::<S>(&head, queries.clone(), head.factor(), work.queries);
         for block in head.key_blocks() {
             let keys = pack::keys::<S>(&head, block.clone(), work.keys);
-            for_each_tile::<S>(queries.len(), |first, count| {
-                let queries = &work.queries[first * head.head_dim..][..count * head.head_dim];
-                tile::scores(simd, count, queries, keys, work.scores);
-                for (row, scores) in rows.chunks_exact_mut(tokens).skip(first).zip(&work.scores[..count]) {
-                    row[block.clone()].copy_from_slice(&scores[..block.len()]);
-                }
-            });
+            for_each_tile::<S>(
+                queries.len(),
+                #[inline(always)]
+                |first, count| {
+                    let queries = &work.queries[first * head.head_dim..][..count * head.head_dim];
+                    tile::scores(simd, count, queries, keys, work.scores);
+                    for (row, scores) in rows.chunks_exact_mut(tokens).skip(first).zip(&work.scores[..count])
+                    {
+                        row[block.clone()].copy_from_slice(&scores[..block.len()]);
+                    }
+                },
+            );
         }
         for row in rows.chunks_exact_mut(tokens) {
             head.mask(row, 0..tokens);
@@ -52,13 +57,17 @@ impl Operation for EagerJob<'_> {
         }
         for block in head.key_blocks() {
             let values = pack::values::<S>(&head, block.clone(), work.values);
-            for_each_tile::<S>(queries.len(), |first, count| {
-                for (row, p) in rows.chunks_exact(tokens).skip(first).zip(&mut work.scores[..count]) {
-                    p[..block.len()].copy_from_slice(&row[block.clone()]);
-                }
-                let sums = &mut work.sums[first * work.width..][..count * work.width];
-                tile::values(simd, count, work.scores, &[1.0; MAX_ROWS], values, sums);
-            });
+            for_each_tile::<S>(
+                queries.len(),
+                #[inline(always)]
+                |first, count| {
+                    for (row, p) in rows.chunks_exact(tokens).skip(first).zip(&mut work.scores[..count]) {
+                        p[..block.len()].copy_from_slice(&row[block.clone()]);
+                    }
+                    let sums = &mut work.sums[first * work.width..][..count * work.width];
+                    tile::values(simd, count, work.scores, &[1.0; MAX_ROWS], values, sums);
+                },
+            );
         }
         for (query, sums) in queries.zip(work.sums.chunks_exact(work.width)) {
             head.store(out, query, sums, 1.0);

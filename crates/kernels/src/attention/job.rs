@@ -172,15 +172,19 @@ impl Operation for Job<'_> {
             let keys = pack::keys::<S>(head, range.clone(), work.keys);
             let values = pack::values::<S>(head, range.clone(), work.values);
             let block = Block { range, keys, values };
-            for_each_tile::<S>(queries.len(), |first, rows| {
-                let tile = TileWork {
-                    queries: &work.queries[first * head.head_dim..][..rows * head.head_dim],
-                    sums: &mut work.sums[first * work.width..][..rows * work.width],
-                    scores: work.scores,
-                    running: &mut running[first..first + rows],
-                };
-                attend(simd, head, &block, tile);
-            });
+            for_each_tile::<S>(
+                queries.len(),
+                #[inline(always)]
+                |first, rows| {
+                    let tile = TileWork {
+                        queries: &work.queries[first * head.head_dim..][..rows * head.head_dim],
+                        sums: &mut work.sums[first * work.width..][..rows * work.width],
+                        scores: work.scores,
+                        running: &mut running[first..first + rows],
+                    };
+                    attend(simd, head, &block, tile);
+                },
+            );
         }
         for ((query, sums), running) in queries.clone().zip(work.sums.chunks_exact(work.width)).zip(&running)
         {

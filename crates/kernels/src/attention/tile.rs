@@ -1,7 +1,7 @@
 //! The inner products: R rows times one panel (one or two vectors wide), all sums in registers.
 //!
 //! Both products of attention have this form: scores = queries · keysᵀ over d, and sums += p · values over the keys. R and
-//! the width are constants, as sums must be registers; 12 × 2 of them with 32 registers, 6 × 2 with 16. What
+//! the width are constants, as sums must be registers; 12 × 2 of them with room for 32 vectors, 6 × 2 for 16, 2 × 2 for 8. What
 //! is left over at the end is padded to half a tile, and to one vector.
 
 use crate::simd::Simd;
@@ -16,7 +16,13 @@ pub(super) const MAX_KEYS: usize = 512;
 /// Rows of a full tile at this level.
 #[inline(always)]
 pub(super) const fn tile_rows<S: Simd>() -> usize {
-    if S::REGISTERS >= 32 { MAX_ROWS } else { MAX_ROWS / 2 }
+    // A portable vector takes several registers; its alignment is that of one.
+    let registers = S::REGISTERS * align_of::<S::Vec>() / size_of::<S::Vec>();
+    match registers {
+        32.. => MAX_ROWS,
+        16.. => MAX_ROWS / 2,
+        _ => 2,
+    }
 }
 
 /// Queries are padded to a multiple of this.
@@ -67,8 +73,10 @@ fn accumulate<S: Simd, const R: usize, const V: usize>(
 pub(super) fn scores<S: Simd>(simd: S, rows: usize, queries: &[f32], keys: Panels<'_>, scores: &mut Scores) {
     match rows {
         12 if tile_rows::<S>() == 12 => scores_rows::<S, 12>(simd, queries, keys, scores),
-        6 => scores_rows::<S, 6>(simd, queries, keys, scores),
+        6 if tile_rows::<S>() >= 6 => scores_rows::<S, 6>(simd, queries, keys, scores),
         3 if tile_rows::<S>() == 6 => scores_rows::<S, 3>(simd, queries, keys, scores),
+        2 if tile_rows::<S>() == 2 => scores_rows::<S, 2>(simd, queries, keys, scores),
+        1 if tile_rows::<S>() == 2 => scores_rows::<S, 1>(simd, queries, keys, scores),
         _ => unreachable!("a tile of {rows} rows"),
     }
 }
@@ -121,8 +129,10 @@ pub(super) fn values<S: Simd>(
 ) {
     match rows {
         12 if tile_rows::<S>() == 12 => values_rows::<S, 12>(simd, p, factors, values, sums),
-        6 => values_rows::<S, 6>(simd, p, factors, values, sums),
+        6 if tile_rows::<S>() >= 6 => values_rows::<S, 6>(simd, p, factors, values, sums),
         3 if tile_rows::<S>() == 6 => values_rows::<S, 3>(simd, p, factors, values, sums),
+        2 if tile_rows::<S>() == 2 => values_rows::<S, 2>(simd, p, factors, values, sums),
+        1 if tile_rows::<S>() == 2 => values_rows::<S, 1>(simd, p, factors, values, sums),
         _ => unreachable!("a tile of {rows} rows"),
     }
 }

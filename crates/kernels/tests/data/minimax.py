@@ -1,0 +1,60 @@
+"""Prints the polynomials of src/exp.rs and src/activation/functions.rs: minimax in the relative error (GELU's: of the
+absolute error of the normal distribution), by weighted least squares whose weights grow where the error is largest
+(Lawson's method). Needs numpy and scipy; usage: python minimax.py
+"""
+
+import numpy as np
+from scipy.special import erf
+
+
+def nodes(low, high, count=4000):
+    """Places of [low, high], denser towards both ends, as the errors are."""
+    return (low + high) / 2 - (high - low) / 2 * np.cos((np.arange(count) + 0.5) * np.pi / count)
+
+
+def lawson(columns, target, weight, rounds=60):
+    """Coefficients c that make max |weight·(columns·c − target)| least; `weight(c)` may depend on the last ones."""
+    best, coefficients, share = np.inf, None, np.ones(len(target))
+    for _ in range(rounds):
+        w = weight(coefficients) * np.sqrt(share)
+        scaled = columns * w[:, None]
+        norm = np.linalg.norm(scaled, axis=0)
+        coefficients = np.linalg.lstsq(scaled / norm, target * w, rcond=1e-16)[0] / norm
+        error = np.abs(columns @ coefficients - target) * weight(coefficients)
+        if error.max() < best:
+            best, found = error.max(), coefficients
+        share *= error / error.max() + 1e-3
+        share /= share.mean()
+    return best, found
+
+
+def report(name, error, coefficients):
+    print(f"{name}: {error:.1e}", *(f"{np.float32(c)!s}" for c in coefficients))
+
+
+def polynomial(name, function, low, high, degree):
+    """function(x) ≈ 1 + c₁x + … + c_degree·x^degree."""
+    x = nodes(low, high)
+    columns = np.vander(x, degree + 1, increasing=True)[:, 1:]
+    error, c = lawson(columns, function(x) - 1, lambda _: 1 / function(x))
+    report(name, error, c)
+
+
+def normal(limit=5.3, degree=5):
+    """(Φ(x) − ½)/x ≈ P(z)/Q(z), z = x², Q(0) = 1; the error counts times |x|, as it does in Φ."""
+    z = nodes(0, limit * limit, 2000)
+    x = np.sqrt(z)
+    f, powers = erf(x / np.sqrt(2)) / (2 * x), np.vander(z / limit**2, degree + 1, increasing=True)
+    columns = np.hstack([powers, -f[:, None] * powers[:, 1:]])
+    denominator = lambda c: np.ones_like(z) if c is None else 1 + powers[:, 1:] @ c[degree + 1 :]
+    error, c = lawson(columns, f, lambda c: (x + 0.1) / denominator(c))
+    scale = limit ** (2.0 * np.arange(degree + 1))
+    report("NORMAL_P", error, c[: degree + 1] / scale)
+    report("NORMAL_Q", error, np.concatenate([[1], c[degree + 1 :] / scale[1:]]))
+
+
+half_ln_2 = np.log(2) / 2 * 1.001
+polynomial("EXP", np.exp, -half_ln_2, half_ln_2, 6)
+polynomial("EXP2", np.exp2, -0.5, 0.5, 6)
+polynomial("TANH", lambda z: np.tanh(np.sqrt(z)) / np.sqrt(z), 1e-9, 0.625**2, 5)
+normal()
