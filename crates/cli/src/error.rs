@@ -1,6 +1,7 @@
 //! What can go wrong in the command itself; the errors of the library pass through.
 
 use crate::exit::Exit;
+use dinoxide::{BUILTIN_TINY, CheckpointError};
 use std::{io, path::PathBuf};
 
 /// Errors of this crate.
@@ -57,7 +58,7 @@ impl CliError {
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
-            Self::Dinoxide(error) => error.hint(),
+            Self::Dinoxide(error) => hint_of(error),
             Self::Usage { hint, .. } => hint.clone(),
             Self::NoPictures { hint, .. } => Some(hint.clone()),
             Self::OutputFormat { formats, .. } => Some(format!("use one of {}", formats.join(", "))),
@@ -80,4 +81,16 @@ impl CliError {
     pub(crate) fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
+}
+
+/// The library's hint; to one who has no model yet, also the way to a first try.
+fn hint_of(error: &dinoxide::Error) -> Option<String> {
+    let hint = error.hint()?;
+    let no_model = matches!(error, dinoxide::Error::Checkpoint(CheckpointError::NotInCache { .. }));
+    if no_model && !hint.contains(BUILTIN_TINY) {
+        return Some(format!(
+            "{hint}; for a first try `-m {BUILTIN_TINY}` (small, random weights) needs neither"
+        ));
+    }
+    Some(hint)
 }

@@ -155,7 +155,7 @@ fn table(report: &Report) -> String {
     let rows = [
         ("model", report.model.clone()),
         ("family", report.family.to_owned()),
-        ("parameters", report.parameters.to_string()),
+        ("parameters", format!("{} ({:.1} M)", report.parameters, report.parameters as f64 / 1e6)),
         ("hidden size", report.hidden_size.to_string()),
         ("layers", report.num_hidden_layers.to_string()),
         ("patch", report.patch_size.map_or_else(|| "none".to_owned(), by)),

@@ -31,6 +31,7 @@ impl OutputFile {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
+        fs::metadata(folder).map_err(failed)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(".dinoxide-").suffix(".unfinished");
         #[cfg(unix)]
@@ -39,8 +40,8 @@ impl OutputFile {
             // As any new file: for all to read and write, less what the user's umask takes away.
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
-        let temporary =
-            cleanup.create(|| builder.tempfile_in(folder), NamedTempFile::path).map_err(failed)?;
+        let temporary = cleanup.create(|| builder.tempfile_in(folder), NamedTempFile::path);
+        let temporary = temporary.map_err(|error| failed(system_error(&error)))?;
         Ok(Self { temporary, target: real, cleanup: cleanup.clone() })
     }
 
@@ -79,6 +80,11 @@ impl Write for OutputFile {
     fn flush(&mut self) -> io::Result<()> {
         self.temporary.flush()
     }
+}
+
+/// What the system said, without the name of the temporary file, which means nothing to the user.
+pub(super) fn system_error(error: &io::Error) -> io::Error {
+    error.kind().into()
 }
 
 /// Writes floats as little-endian bytes.

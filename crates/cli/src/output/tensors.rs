@@ -5,7 +5,10 @@
 //! each tensor in one piece: so values wait in a nameless temporary file beside the target, and are copied
 //! in order of tensors, then pictures.
 
-use super::{OutputFile, file::write_floats};
+use super::{
+    OutputFile,
+    file::{system_error, write_floats},
+};
 use crate::{cleanup::Cleanup, error::CliError};
 use serde_json::{Map, Value, json};
 use std::{
@@ -80,7 +83,10 @@ impl TensorWriter {
         }
         let folder = file.target().parent().filter(|folder| !folder.as_os_str().is_empty());
         let values = tempfile::tempfile_in(folder.unwrap_or(Path::new(".")));
-        let values = values.map_err(|source| CliError::Write { path: file.target().to_owned(), source })?;
+        let values = values.map_err(|source| CliError::Write {
+            path: file.target().to_owned(),
+            source: system_error(&source),
+        })?;
         Ok(Self {
             file,
             values: BufWriter::new(values),

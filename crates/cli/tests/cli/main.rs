@@ -1,1 +1,16 @@
-//! Drives the built command, as a user would.
+//! Drives the built command as a user would, over the fixtures and the photographs of the repository: one module a
+//! command, and one each for errors, inputs, output files, the terminal and the documentation.
+
+mod bench_cpu;
+mod docs;
+mod embed;
+mod errors;
+mod features;
+mod info;
+mod inputs;
+mod interrupt;
+mod outputs;
+mod preprocess;
+mod support;
+mod terminal;
+mod verify;

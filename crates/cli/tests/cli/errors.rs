@@ -1,0 +1,159 @@
+//! One bad picture loses only itself; every error says what, where and what to do; exit codes tell whose fault it is.
+
+use crate::support::{command, lines, mixed_folder, run, tiny};
+use std::{fs, path::Path};
+
+const BAD: &str = "\
+error: DIR/b-empty.jpg: the file is empty
+error: DIR/d-text.jpg: not a picture in a known format (JPEG, PNG, WebP, GIF, BMP, TIFF); it looks like text
+error: DIR/e-cut.png: PNG: the file is cut off: the data ends before the picture does
+";
+
+#[test]
+fn a_folder_with_bad_files_loses_only_those() {
+    let dir = mixed_folder();
+    let got = run("embed -m builtin:tiny", &[dir.path()]);
+    assert_eq!(got.code, Some(1));
+    assert_eq!(got.stderr_in(dir.path()), format!("{BAD}3 of 6 pictures failed\n"));
+    let rows = lines(&got.stdout);
+    let good = ["a-good.png", "c-good.jpg", "f-good.jpg"].map(|name| dir.path().join(name));
+    assert_eq!(rows.len(), 3);
+    for (row, path) in rows.iter().zip(&good) {
+        assert_eq!(lines(&tiny("embed", &[path]).ok()), [row.clone()]);
+    }
+}
+
+#[test]
+fn quiet_still_tells_errors() {
+    let dir = mixed_folder();
+    let got = run("embed -q -m builtin:tiny", &[dir.path()]);
+    assert_eq!((got.code, got.stderr_in(dir.path())), (Some(1), BAD.to_owned()));
+}
+
+#[test]
+fn fail_fast_stops_at_the_first() {
+    let dir = mixed_folder();
+    let got = run("embed --fail-fast -m builtin:tiny", &[dir.path()]);
+    assert_eq!(got.code, Some(1));
+    let first = BAD.lines().next().unwrap();
+    let note = "stopped at the first picture that failed, the rest was left";
+    assert_eq!(got.stderr_in(dir.path()), format!("{first}\n{note}\n"));
+    assert_eq!(lines(&got.stdout).len(), 1);
+}
+
+#[test]
+fn the_other_commands_lose_only_bad_files_too() {
+    let dir = mixed_folder();
+    let out = tempfile::tempdir().unwrap();
+    for command in ["features", "preprocess"] {
+        let file = out.path().join(command).with_extension("safetensors");
+        let got = run(&format!("{command} -m builtin:tiny -o"), &[&file, dir.path()]);
+        assert_eq!(got.code, Some(1));
+        let note = format!("wrote 3 pictures to {}\n3 of 6 pictures failed\n", file.display());
+        assert_eq!(got.stderr_in(dir.path()), format!("{BAD}{note}"));
+        assert!(file.exists());
+    }
+}
+
+#[test]
+fn a_wrong_command_line_is_one_line_and_a_hint() {
+    for (words, stderr) in [
+        ("", "error: no command given\nhint: `dinoxide --help` lists the commands\n"),
+        ("embd x", "error: unrecognized subcommand 'embd'\nhint: a similar subcommand exists: 'embed'\n"),
+        (
+            "features x",
+            "error: the following required arguments were not provided: --output <FILE>\n\
+             hint: usage: dinoxide features --output <FILE> <INPUT>...\n",
+        ),
+        (
+            "embed x --size big",
+            "error: invalid value 'big' for '--size <N|HxW>': expected a side or HEIGHTxWIDTH in pixels, each from 1 to \
+             16384, such as 224 or 224x448\n",
+        ),
+        (
+            "embed x --dtype int8",
+            "error: invalid value 'int8' for '--dtype <DTYPE>': cannot be computed in yet: use `f32`, or `auto` (which \
+             reads f16 and bf16 files as f32)\n",
+        ),
+        ("embed x --threads many", "error: --threads: `many` is no number from 0 (all cores) to 1024\n"),
+        (
+            "embed",
+            "error: no pictures: none were named\nhint: name pictures or folders, or `-` for a list on stdin\n",
+        ),
+    ] {
+        let got = run(words, &[]);
+        assert_eq!((got.code, got.stdout.as_str()), (Some(1), ""), "{words}");
+        assert_eq!(got.stderr, stderr, "{words}");
+    }
+}
+
+#[test]
+fn a_model_that_is_not_there_says_how_to_get_it_and_names_the_built_in_one() {
+    let got = run("embed pictures", &[]);
+    assert_eq!((got.code, got.stdout.as_str()), (Some(1), ""));
+    let (error, hint) = got.stderr.split_once('\n').unwrap();
+    assert!(
+        error.starts_with("error: `config.json` of `facebook/dinov2-small` at revision `main` is not in"),
+        "{error}"
+    );
+    assert!(hint.starts_with("hint: ") && hint.contains("hf download facebook/dinov2-small"), "{hint}");
+    assert!(hint.contains("builtin:tiny"), "{hint}");
+}
+
+#[test]
+fn a_folder_that_is_no_checkpoint_is_named() {
+    let got = run("info pictures", &[]);
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), "error: no `config.json` in `pictures`\n"));
+}
+
+#[test]
+fn a_missing_picture_is_named_and_the_rest_goes_on() {
+    let got = run("embed -m builtin:tiny no/such.jpg pictures/rocket.jpg", &[]);
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.starts_with("error: no/such.jpg: "), "{}", got.stderr);
+    assert!(got.stderr.ends_with("1 of 2 pictures failed\n"), "{}", got.stderr);
+    assert_eq!(lines(&got.stdout).len(), 1);
+}
+
+#[test]
+fn the_environment_is_blamed_where_it_is_at_fault() {
+    let output = command().args(["cpu"]).env("DINOXIDE_ISA", "sse9").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: DINOXIDE_ISA: `sse9` cannot be used"), "{stderr}");
+}
+
+#[test]
+fn inputs_that_cannot_be_fed_yet_are_refused_by_name() {
+    let golden = Path::new("fixtures/dinov2-backbone/golden-masked-half.safetensors");
+    let got = tiny("embed --pixel-values", &[golden]);
+    assert_eq!(got.code, Some(1));
+    assert!(
+        got.stderr.contains("golden-masked-half.safetensors: input `bool_masked_pos` cannot be fed"),
+        "{}",
+        got.stderr
+    );
+}
+
+#[test]
+fn a_file_that_is_no_tensor_file_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("x.safetensors");
+    fs::write(&file, "no tensors here").unwrap();
+    let got = tiny("features -o /no/such/folder/out.safetensors --pixel-values", &[&file]);
+    assert_eq!(got.code, Some(1));
+    assert_eq!(got.stderr_in(dir.path()), "error: DIR/x.safetensors: is not a safetensors file, or is cut\n");
+}
+
+/// Messages have no other form than the two kinds of line, whatever the pictures are.
+#[test]
+fn no_awkward_picture_makes_the_command_panic() {
+    let got = run("embed -m builtin:tiny fixtures/pictures", &[]);
+    assert_eq!(got.code, Some(1));
+    let (summary, errors): (Vec<&str>, Vec<&str>) =
+        got.stderr.lines().partition(|line| line.ends_with("pictures failed"));
+    assert_eq!(summary.len(), 1);
+    for line in errors {
+        assert!(line.starts_with("error: fixtures/pictures/") || line.starts_with("hint: "), "{line}");
+    }
+}

@@ -1,0 +1,118 @@
+//! `features`: every tensor, under Transformers' names, with Transformers' numbers.
+
+use crate::support::{Tensor, root, run, safetensors, tiny, write_safetensors};
+use dinoxide_testkit::tolerance::TINY_MODEL_MAX_ABS;
+use std::{collections::HashMap, path::Path};
+
+/// The inputs of a golden as a file for `--pixel-values`.
+fn write_inputs(path: &Path, spec: &str) {
+    let (seed, shape) = spec.strip_prefix("hash32:").unwrap().split_once(':').unwrap();
+    let shape: Vec<usize> = shape.split(',').map(|n| n.parse().unwrap()).collect();
+    let values = dinoxide::hash32(seed.parse().unwrap(), shape.iter().product());
+    write_safetensors(path, &[("pixel_values", &shape, &values)]);
+}
+
+fn assert_close(name: &str, got: &Tensor, want: &Tensor) {
+    assert_eq!(got.shape, want.shape, "{name}");
+    let apart = got.values.iter().zip(&want.values).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(apart <= TINY_MODEL_MAX_ABS, "{name}: {apart}");
+}
+
+#[test]
+fn every_tensor_is_what_transformers_gives() {
+    let dir = tempfile::tempdir().unwrap();
+    let (inputs, file) = (dir.path().join("in.safetensors"), dir.path().join("out.safetensors"));
+    for (fixture, golden, options) in [
+        ("dinov2", "attentions", "--hidden-states --attentions"),
+        ("dinov2-with-registers", "attentions", "--hidden-states --attentions"),
+        ("dinov3-vit", "attentions", "--hidden-states --attentions"),
+        ("dinov3-vit", "ragged", "--hidden-states"),
+        ("dinov3-convnext", "70x45", "--hidden-states"),
+        ("dinov2", "batch", ""),
+    ] {
+        let golden = root().join(format!("fixtures/{fixture}/golden-{golden}.safetensors"));
+        let (about, want) = safetensors(&golden);
+        write_inputs(&inputs, &about["pixel_values"]);
+        let words = format!("features -q -m fixtures/{fixture} {options} --pixel-values");
+        run(&words, &[&inputs, Path::new("-o"), &file]).ok();
+        let (metadata, got) = safetensors(&file);
+        for (name, want) in &want {
+            assert_close(&format!("{fixture} {name}"), &got[name], want);
+        }
+        assert_eq!(metadata["model"], format!("fixtures/{fixture}"));
+    }
+}
+
+fn names(tensors: &HashMap<String, Tensor>) -> Vec<&str> {
+    let mut names: Vec<&str> = tensors.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn only_what_is_asked_for_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f.safetensors");
+    let features = |options: &str| {
+        run(&format!("features -q pictures/rocket.jpg -m fixtures/dinov2 --size 28 {options} -o"), &[&file])
+            .ok();
+        safetensors(&file).1
+    };
+    assert_eq!(names(&features("")), ["last_hidden_state", "pooler_output"]);
+    assert_eq!(names(&features("--attn eager")), ["last_hidden_state", "pooler_output"]);
+    let hidden = ["hidden_states.0", "hidden_states.1", "hidden_states.2"];
+    assert_eq!(
+        names(&features("--hidden-states")),
+        [&hidden[..], &["last_hidden_state", "pooler_output"]].concat()
+    );
+    let attentions = features("--attentions");
+    assert_eq!(names(&attentions), ["attentions.0", "attentions.1", "last_hidden_state", "pooler_output"]);
+    assert_eq!(attentions["attentions.0"].shape, [1, 2, 50, 50]);
+}
+
+#[test]
+fn pictures_of_one_size_are_stacked() {
+    let dir = tempfile::tempdir().unwrap();
+    let (together, alone) = (dir.path().join("f.safetensors"), dir.path().join("g.safetensors"));
+    tiny("features pictures/rocket.jpg pictures/coffee.jpg -o", &[&together]).ok();
+    tiny("features pictures/coffee.jpg -o", &[&alone]).ok();
+    let (metadata, tensors) = safetensors(&together);
+    assert_eq!(tensors["last_hidden_state"].shape, [2, 261, 96]);
+    assert_eq!(
+        tensors["last_hidden_state"].values[261 * 96..],
+        safetensors(&alone).1["last_hidden_state"].values
+    );
+    assert_eq!(metadata["paths"], r#"["pictures/rocket.jpg", "pictures/coffee.jpg"]"#);
+    assert_eq!((metadata["grid"].as_str(), metadata["model"].as_str()), ("[16,16]", "builtin:tiny"));
+}
+
+#[test]
+fn pictures_of_several_sizes_are_one_tensor_each() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f.safetensors");
+    // 512x512 and 640x427.
+    tiny("features pictures/camera.png pictures/rocket.jpg --no-crop --hidden-states -o", &[&file]).ok();
+    let (metadata, tensors) = safetensors(&file);
+    assert_eq!(tensors["last_hidden_state.0"].shape, [261, 96]);
+    assert_eq!(tensors["last_hidden_state.1"].shape, [5 + 16 * 23, 96]);
+    assert_eq!(tensors["hidden_states.4.1"].shape, [5 + 16 * 23, 96]);
+    assert_eq!(tensors["pooler_output"].shape, [2, 96]);
+    assert_eq!(metadata["grid"], "[[16,16],[16,23]]");
+}
+
+#[test]
+fn a_convnext_has_no_attentions_and_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f.safetensors");
+    let got = run("features -q pictures/rocket.jpg -m fixtures/dinov3-convnext --attentions -o", &[&file]);
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.contains("a dinov3_convnext model has no attentions"), "{}", got.stderr);
+    assert!(!file.exists());
+}
+
+#[test]
+fn the_output_must_be_named_as_what_it_is() {
+    let got = tiny("features pictures/rocket.jpg -o f.npy", &[]);
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.ends_with("hint: use one of .safetensors\n"), "{}", got.stderr);
+}

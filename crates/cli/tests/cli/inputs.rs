@@ -1,0 +1,119 @@
+//! What can be named: files of any name, folders, lists on stdin.
+
+use crate::support::{lines, root, run, tiny, with_stdin};
+use std::{fs, path::Path};
+
+#[test]
+fn a_file_of_any_name_is_read_by_its_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let photograph = root().join("pictures/rocket.jpg");
+    let want = lines(&tiny("embed", &[&photograph]).ok()).remove(0).embedding;
+    for name in
+        ["no-extension", "really.png", "кот с пробелом 🐈.jpg", "-dash.jpg", "new\nline.jpg", "%s.jpg"]
+    {
+        let path = dir.path().join(name);
+        fs::copy(&photograph, &path).unwrap();
+        let rows = lines(&tiny("embed", &[&path]).ok());
+        assert_eq!((rows[0].path.as_str(), &rows[0].embedding), (path.to_str().unwrap(), &want));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn bytes_that_are_no_text_are_a_name_like_any_other() {
+    use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
+    let dir = tempfile::tempdir().unwrap();
+    let photograph = root().join("pictures/rocket.jpg");
+    let want = lines(&tiny("embed", &[&photograph]).ok()).remove(0).embedding;
+    let path = dir.path().join(OsStr::from_bytes(b"bad\xff.jpg"));
+    fs::copy(&photograph, &path).unwrap();
+    let shown = dir.path().join("bad\u{fffd}.jpg");
+    let list = [path.as_os_str().as_bytes(), b"\0"].concat();
+    let by_name = lines(&tiny("embed", &[&path]).ok());
+    let by_folder = lines(&tiny("embed", &[dir.path()]).ok());
+    let by_list = lines(&with_stdin("embed -0 -m builtin:tiny", &list).ok());
+    for rows in [by_name, by_folder, by_list] {
+        assert_eq!((rows[0].path.as_str(), &rows[0].embedding), (shown.to_str().unwrap(), &want));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_name_cannot_command_the_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a\u{1b}[31m\nerror: forged.jpg"), b"").unwrap();
+    let got = run("embed -q -m builtin:tiny", &[dir.path()]);
+    assert_eq!(got.stderr_in(dir.path()), "error: DIR/a\\u{1b}[31m\\nerror: forged.jpg: the file is empty\n");
+}
+
+#[test]
+fn a_checkpoint_may_lie_in_a_folder_of_any_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("модель с пробелом 🦕");
+    fs::create_dir(&folder).unwrap();
+    for name in ["config.json", "preprocessor_config.json", "model.safetensors"] {
+        fs::copy(root().join("fixtures/dinov2").join(name), folder.join(name)).unwrap();
+    }
+    let here = run("embed pictures/rocket.jpg -m", &[&folder]).ok();
+    assert_eq!(here, run("embed pictures/rocket.jpg -m fixtures/dinov2", &[]).ok());
+}
+
+#[test]
+fn a_list_on_stdin_takes_the_place_of_its_dash() {
+    let list = b"pictures/rocket.jpg\n\npictures/camera.png\n";
+    let got = with_stdin("embed -m builtin:tiny -q pictures/coffee.jpg - pictures/chelsea.png", list).ok();
+    let paths: Vec<String> = lines(&got).into_iter().map(|row| row.path).collect();
+    assert_eq!(
+        paths,
+        ["coffee.jpg", "rocket.jpg", "camera.png", "chelsea.png"].map(|name| format!("pictures/{name}"))
+    );
+}
+
+#[test]
+fn an_empty_list_is_an_error() {
+    let got = with_stdin("embed -m builtin:tiny -", b"\n");
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.starts_with("error: no pictures: the list on stdin is empty\n"), "{}", got.stderr);
+}
+
+#[test]
+fn a_folder_without_pictures_says_what_it_looked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("README.md"), "text").unwrap();
+    let got = tiny("embed", &[dir.path()]);
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.contains("hint: extensions taken: apng, bmp"), "{}", got.stderr);
+}
+
+#[test]
+fn every_kind_of_picture_in_a_folder_is_taken() {
+    let rows = lines(&run("embed -q -m builtin:tiny fixtures/pictures", &[]).stdout);
+    for extension in ["jpg", "png", "webp", "gif", "bmp", "tif"] {
+        assert!(rows.iter().any(|row| row.path.ends_with(extension)), "{extension}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_back_is_left_out_with_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::copy(root().join("pictures/rocket.jpg"), dir.path().join("a.jpg")).unwrap();
+    std::os::unix::fs::symlink(dir.path(), dir.path().join("loop")).unwrap();
+    let got = run("embed -m builtin:tiny", &[dir.path()]);
+    assert_eq!(got.code, Some(0));
+    assert_eq!(got.stderr_in(dir.path()), "warning: DIR/loop: left out, it links back to DIR\n");
+    assert_eq!(lines(&got.stdout).len(), 1);
+}
+
+#[test]
+fn a_model_may_be_named_by_the_environment() {
+    let command = |model: &str| {
+        let mut command = crate::support::command();
+        command.args(["embed", "pictures/rocket.jpg"]).env("DINOXIDE_MODEL", model);
+        command.output().unwrap()
+    };
+    let named = String::from_utf8(command("builtin:tiny").stdout).unwrap();
+    assert_eq!(named, tiny("embed", &[Path::new("pictures/rocket.jpg")]).ok());
+    let empty = command("");
+    assert!(String::from_utf8(empty.stderr).unwrap().contains("facebook/dinov2-small"));
+}
