@@ -191,3 +191,52 @@ pub fn depthwise_conv7(shape: &DepthwiseShape, x: &[f32], weight: &[f32], bias: 
         *o = sum as f32;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erfc_has_the_values_of_the_tables() {
+        // Python's math.erfc.
+        let table = [
+            (-3.0, 1.999_977_909_503_001_5),
+            (0.0, 1.0),
+            (0.5, 0.479_500_122_186_953_5),
+            (1.999, 0.004_698_443_348_629_488),
+            (2.0, 0.004_677_734_981_047_265),
+            (5.0, 1.537_459_794_428_035_1e-12),
+            (10.0, 2.088_487_583_762_545e-45),
+        ];
+        for (x, want) in table {
+            assert!((erfc(x) / want - 1.0).abs() < 1e-13, "erfc({x}) = {}, not {want}", erfc(x));
+        }
+    }
+
+    #[test]
+    fn activations_have_the_values_of_torch() {
+        // torch 2.15, float64, transformers' ACT2FN, at x = −1.5 and 0.7.
+        let table = [
+            ("gelu", -0.100_210_8, 0.530_625_4),
+            ("gelu_pytorch_tanh", -0.100_428_425, 0.530_570_15),
+            ("quick_gelu", -0.108_337_805, 0.536_893_96),
+            ("silu", -0.273_638_28, 0.467_731_42),
+            ("relu", 0.0, 0.7),
+            ("relu6", 0.0, 0.7),
+            ("relu2", 0.0, 0.489_999_98),
+            ("leaky_relu", -0.015, 0.7),
+            ("hardswish", -0.375, 0.431_666_67),
+            ("mish", -0.298_099_76, 0.561_148_35),
+            ("sigmoid", 0.182_425_53, 0.668_187_8),
+            ("tanh", -0.905_148_27, 0.604_367_8),
+            ("linear", -1.5, 0.7),
+        ];
+        for (name, negative, positive) in table {
+            let activation: Activation = name.parse().unwrap();
+            for (x, want) in [(-1.5, negative), (0.7_f32, positive)] {
+                let got = super::activation(activation, x);
+                assert!((got - want).abs() <= 1e-7, "{name}({x}) = {got}, not {want}");
+            }
+        }
+    }
+}
