@@ -28,12 +28,37 @@ pub(crate) struct Env {
 impl Env {
     /// Reads the process's environment.
     pub(crate) fn read() -> Self {
-        let get = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        Self::from(|name| std::env::var_os(name))
+    }
+
+    fn from(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+        let get = |name| variable(name).filter(|value| !value.is_empty());
         Self {
             model: get(MODEL),
             threads: get(THREADS),
             isa: get(ISA),
             colour: get(NO_COLOR).is_none() && get(TERM).is_none_or(|term| term != OsStr::new("dumb")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(set: &[(&str, &str)]) -> Env {
+        Env::from(|name| set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into()))
+    }
+
+    #[test]
+    fn set_to_nothing_is_not_set() {
+        assert_eq!(env(&[(MODEL, ""), (THREADS, "2")]).model, None);
+        assert_eq!(env(&[(MODEL, ""), (THREADS, "2")]).threads, Some("2".into()));
+    }
+
+    #[test]
+    fn colours_are_for_who_wants_them() {
+        assert!(env(&[]).colour && env(&[(TERM, "xterm"), (NO_COLOR, "")]).colour);
+        assert!(!env(&[(NO_COLOR, "1")]).colour && !env(&[(TERM, "dumb")]).colour);
     }
 }

@@ -39,3 +39,15 @@ pub(crate) fn guarded(colour: bool, run: impl FnOnce() -> Exit) -> Exit {
     }));
     panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or(Exit::Internal)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_our_fault_and_no_more_than_an_error_line() {
+        assert_eq!(guarded(false, || panic!("provoked by a test")), Exit::Internal);
+        assert_eq!(guarded(false, || Exit::Input), Exit::Input);
+        let _ = panic::take_hook();
+    }
+}

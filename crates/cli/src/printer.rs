@@ -137,17 +137,7 @@ impl Printer {
     }
 
     fn message(&self, prefix: Prefix, message: &str) {
-        let (word, colour) = match prefix {
-            Prefix::Error => ("error:", "\x1b[1;31m"),
-            Prefix::Warning => ("warning:", "\x1b[1;33m"),
-            Prefix::Hint => ("hint:", "\x1b[1;36m"),
-        };
-        let message = text::shown(message);
-        if self.colour {
-            self.stderr_line(&format!("{colour}{word}\x1b[0m {message}"));
-        } else {
-            self.stderr_line(&format!("{word} {message}"));
-        }
+        self.stderr_line(&line(prefix, message, self.colour));
     }
 
     fn stderr_line(&self, line: &str) {
@@ -173,4 +163,41 @@ fn chain(error: &CliError) -> String {
         source = cause.source();
     }
     line
+}
+
+/// A line of stderr.
+fn line(prefix: Prefix, message: &str, colour: bool) -> String {
+    let (word, start) = match prefix {
+        Prefix::Error => ("error:", "\x1b[1;31m"),
+        Prefix::Warning => ("warning:", "\x1b[1;33m"),
+        Prefix::Hint => ("hint:", "\x1b[1;36m"),
+    };
+    let message = text::shown(message);
+    if colour { format!("{start}{word}\x1b[0m {message}") } else { format!("{word} {message}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_and_its_causes_are_one_line() {
+        let cause = io::Error::new(io::ErrorKind::NotFound, "gone\nfor good");
+        let error = CliError::Read { path: "a.jpg".into(), source: cause };
+        let told = line(Prefix::Error, &chain(&error), false);
+        assert_eq!(told, "error: a.jpg: cannot be read: gone\\nfor good");
+    }
+
+    #[test]
+    fn only_the_prefix_is_coloured() {
+        assert_eq!(line(Prefix::Hint, "do this", true), "\x1b[1;36mhint:\x1b[0m do this");
+        assert_eq!(line(Prefix::Warning, "x\x1b[2J", false), "warning: x\\u{1b}[2J");
+    }
+
+    #[test]
+    fn quiet_draws_no_bar() {
+        let mut printer = Printer::new(Verbosity::Quiet, true, &Env::default());
+        printer.start_progress(10);
+        assert!(printer.bar.is_none());
+    }
 }

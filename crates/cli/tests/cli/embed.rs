@@ -36,7 +36,7 @@ fn a_vector_does_not_depend_on_its_company_nor_on_threads() {
     let names = ["astronaut.jpg", "camera.png", "chelsea.png", "coffee.jpg", "retina.jpg", "rocket.jpg"];
     assert_eq!(paths, names.map(|name| format!("pictures/{name}")));
     for row in &together {
-        assert_eq!(lines(&tiny("embed", &[Path::new(&row.path)]).ok()), [row.clone()]);
+        assert_eq!(lines(&tiny("embed", &[Path::new(&row.path)]).ok()), std::slice::from_ref(row));
     }
     for options in ["--threads 1", "--threads 2 --batch 4", "--batch 1"] {
         assert_eq!(lines(&tiny(&format!("embed pictures {options}"), &[]).ok()), together, "{options}");
