@@ -10,6 +10,9 @@ pub(crate) enum CliError {
     /// The model, a picture or the machine, as the library says it.
     #[error(transparent)]
     Dinoxide(Box<dinoxide::Error>),
+    /// The library, on one picture that its message does not name.
+    #[error("{label}")]
+    Picture { label: String, source: Box<dinoxide::Error> },
     /// The command line cannot be understood.
     #[error("{message}")]
     Usage { message: String, hint: Option<String> },
@@ -59,6 +62,7 @@ impl CliError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Dinoxide(error) => hint_of(error),
+            Self::Picture { source, .. } => source.hint(),
             Self::Usage { hint, .. } => hint.clone(),
             Self::NoPictures { hint, .. } => Some(hint.clone()),
             Self::OutputFormat { formats, .. } => Some(format!("use one of {}", formats.join(", "))),
@@ -71,6 +75,7 @@ impl CliError {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Dinoxide(error) if !error.is_users_fault() => Exit::Internal,
+            Self::Picture { source, .. } if !source.is_users_fault() => Exit::Internal,
             Self::NotFinite => Exit::Internal,
             error if error.is_broken_pipe() => Exit::Done,
             _ => Exit::Input,

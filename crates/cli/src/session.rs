@@ -2,7 +2,7 @@
 
 use crate::{env::Env, error::CliError, exit::Exit, printer::Printer, text};
 use dinoxide::{ContextOptions, Model};
-use std::{ops::ControlFlow, path::Path};
+use std::{ops::ControlFlow, path::Path, time::Instant};
 
 /// What every command is given.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ impl Session {
 #[derive(Debug)]
 pub(crate) struct Tally<'a> {
     printer: &'a mut Printer,
+    start: Instant,
     total: usize,
     done: usize,
     failed: usize,
@@ -39,7 +40,15 @@ impl<'a> Tally<'a> {
     /// Starts the account, and the progress bar. `lost` places have failed and been reported already.
     pub(crate) fn start(printer: &'a mut Printer, pictures: usize, lost: usize, fail_fast: bool) -> Self {
         printer.start_progress(pictures);
-        Self { printer, total: pictures + lost, done: 0, failed: lost, fail_fast, fatal: None }
+        Self {
+            printer,
+            start: Instant::now(),
+            total: pictures + lost,
+            done: 0,
+            failed: lost,
+            fail_fast,
+            fatal: None,
+        }
     }
 
     /// Enters one picture: its result goes to `take`, its error to stderr.
@@ -81,6 +90,10 @@ impl<'a> Tally<'a> {
         if let Some(error) = self.fatal {
             return Err(error);
         }
+        self.printer.detail(|| {
+            let (pictures, seconds) = (text::count(self.done, "picture"), self.start.elapsed().as_secs_f64());
+            format!("{pictures} in {seconds:.1} s, {:.1} a second", self.done as f64 / seconds)
+        });
         let failed = format!("{} of {} failed", self.failed, text::count(self.total, "picture"));
         if self.failed > 0 && self.fail_fast {
             let written = if output.is_some() { "nothing was written" } else { "the rest was left" };

@@ -139,7 +139,7 @@ pub(crate) struct FeaturesArgs {
 
 /// What the model would see: pixel_values
 ///
-/// One tensor [B,3,H,W]; where sizes differ, one [3,H,W] a picture: pixel_values.0, pixel_values.1, …
+/// One tensor [B, 3, H, W]; where sizes differ, one [3, H, W] a picture: pixel_values.0, pixel_values.1, …
 /// Metadata: `paths` (JSON list), `model`.
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -29,9 +29,9 @@ pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) pictures: PictureArgs,
 
-    /// Feed `pixel_values` [B,3,H,W] (f32) of this file to the model, instead of pictures
+    /// Feed `pixel_values` [B, 3, H, W] (f32) of this file to the model, instead of pictures
     ///
-    /// Also takes `pixel_values.0`, `pixel_values.1`, …, one [3,H,W] a picture, as `dinoxide preprocess` writes
+    /// Also takes `pixel_values.0`, `pixel_values.1`, …, one [3, H, W] a picture, as `dinoxide preprocess` writes
     /// them for pictures of several sizes.
     #[arg(long, value_name = "FILE.safetensors", conflicts_with_all = ["inputs", "null"])]
     pub(crate) pixel_values: Option<PathBuf>,

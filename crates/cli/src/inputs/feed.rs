@@ -24,7 +24,7 @@ impl Source {
     /// Finds what the command line names; also, how many places could not be looked into (each has been reported).
     ///
     /// # Errors
-    /// As [`collect`] and [`PixelValues::open`].
+    /// As [`collect()`] and [`PixelValues::open`].
     pub(crate) fn open(args: &InputArgs, printer: &Printer) -> Result<(Self, usize), CliError> {
         if let Some(path) = &args.pixel_values {
             return Ok((Self::Tensors(PixelValues::open(path)?), 0));
@@ -58,7 +58,8 @@ impl Source {
     /// need none.
     ///
     /// # Errors
-    /// No processor. What befalls single pictures goes to the sink.
+    /// No processor; tensors that the model cannot take, as their file is one input. What befalls single pictures goes to
+    /// the sink.
     pub(crate) fn run(
         &self,
         model: &Model,
@@ -70,43 +71,47 @@ impl Source {
             Self::Pictures(paths) => {
                 let processor = processor()?;
                 dinoxide::for_each_file(model, &processor, options, paths, &mut |index, outputs| {
-                    sink(index, outputs.map_err(CliError::from))
+                    sink(index, outputs.map_err(|error| self.named(index, error)))
                 });
+                Ok(())
             }
-            Self::Tensors(tensors) => run_tensors(tensors, model, options, sink),
+            Self::Tensors(tensors) => self.run_tensors(tensors, model, options, sink),
         }
-        Ok(())
     }
-}
 
-fn run_tensors(tensors: &PixelValues, model: &Model, options: FileOptions, sink: &mut Sink<'_>) {
-    let most = if options.batch == 0 { CHOSEN_BATCH } else { options.batch };
-    let mut start = 0;
-    while start < tensors.len() {
-        let batch = tensors.batch_at(start, most);
-        let outputs = tensors.read(batch.clone()).and_then(|pixel_values| {
+    fn run_tensors(
+        &self,
+        tensors: &PixelValues,
+        model: &Model,
+        options: FileOptions,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), CliError> {
+        let most = if options.batch == 0 { CHOSEN_BATCH } else { options.batch };
+        let mut start = 0;
+        while start < tensors.len() {
+            let batch = tensors.batch_at(start, most);
+            let pixel_values = tensors.read(batch.clone())?;
             let inputs = Inputs {
                 output_hidden_states: options.output_hidden_states,
                 output_attentions: options.output_attentions,
                 ..Inputs::new(pixel_values.view())
             };
-            Ok(model.forward(&inputs)?)
-        });
-        start = batch.end;
-        match outputs {
-            Ok(outputs) => {
-                for (item, index) in batch.enumerate() {
-                    if sink(index, Ok(outputs.item(item))).is_break() {
-                        return;
-                    }
+            let outputs = model.forward(&inputs).map_err(|error| self.named(start, error))?;
+            start = batch.end;
+            for (item, index) in batch.enumerate() {
+                if sink(index, Ok(outputs.item(item))).is_break() {
+                    return Ok(());
                 }
             }
-            // What the model cannot take of one, it takes of none of that size; the file is one input, so it is said once.
-            Err(error) => {
-                if sink(batch.start, Err(error)).is_break() {
-                    return;
-                }
-            }
+        }
+        Ok(())
+    }
+
+    /// An error with the picture's name, which decoding gives by itself and the model does not know.
+    fn named(&self, index: usize, error: dinoxide::Error) -> CliError {
+        match error {
+            error @ dinoxide::Error::Image(_) => error.into(),
+            error => CliError::Picture { label: self.label(index).into_owned(), source: Box::new(error) },
         }
     }
 }

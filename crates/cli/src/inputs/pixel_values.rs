@@ -1,6 +1,6 @@
 //! `--pixel-values`: a safetensors file whose tensors go straight to the model.
 //!
-//! Taken: `pixel_values` [B,C,H,W], or `pixel_values.0`, `pixel_values.1`, … [C,H,W] each; f32. Read a batch at a time, so
+//! Taken: `pixel_values` [B, C, H, W], or `pixel_values.0`, `pixel_values.1`, … [C, H, W] each; f32. Read a batch at a time, so
 //! memory does not grow with the file. Format: 8 bytes little-endian header length, JSON header, data.
 
 use crate::error::CliError;
@@ -36,7 +36,7 @@ pub(crate) struct PixelValues {
     items: Vec<Item>,
 }
 
-/// One picture: [C,H,W] at a byte offset of the file.
+/// One picture: [C, H, W] at a byte offset of the file.
 #[derive(Debug, Clone, Copy)]
 struct Item {
     shape: [usize; 3],
@@ -83,7 +83,7 @@ impl PixelValues {
         start..start + same
     }
 
-    /// Reads pictures of one size: [B,C,H,W].
+    /// Reads pictures of one size: [B, C, H, W].
     ///
     /// # Errors
     /// A file that can no longer be read.

@@ -108,7 +108,8 @@ fn tensors_of_another_number_of_channels_are_the_users_mistake() {
     write_safetensors(&file, &[("pixel_values", &[1, 4, 14, 14], &[0.5; 784])]);
     let got = tiny("embed --pixel-values", &[&file]);
     assert_eq!(got.code, Some(1));
-    assert_eq!(got.stderr, "error: pixel_values has 4 channels, the model expects 3\n");
+    let told = "error: DIR/pixels.safetensors#0: pixel_values has 4 channels, the model expects 3\n";
+    assert_eq!(got.stderr_in(dir.path()), told);
 }
 
 #[test]

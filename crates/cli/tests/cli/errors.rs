@@ -116,6 +116,14 @@ fn a_missing_picture_is_named_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_picture_that_the_model_cannot_take_is_named() {
+    let got = run("embed -q -m builtin:tiny pictures/rocket.jpg --size 5", &[]);
+    assert_eq!(got.code, Some(1));
+    let told = "a picture of 5x5 pixels is too small, the model needs at least 14x14";
+    assert_eq!(got.stderr, format!("error: pictures/rocket.jpg: {told}\n"));
+}
+
+#[test]
 fn the_environment_is_blamed_where_it_is_at_fault() {
     let output = command().args(["cpu"]).env("DINOXIDE_ISA", "sse9").output().unwrap();
     assert_eq!(output.status.code(), Some(1));

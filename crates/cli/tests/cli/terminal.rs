@@ -45,7 +45,8 @@ fn verbose_tells_what_was_chosen() {
     let got = run("embed -m builtin:tiny -v --isa portable --threads 1 pictures/rocket.jpg", &[]);
     assert_eq!(got.code, Some(0));
     assert!(
-        got.stderr.starts_with("dinov2_with_registers: ") && got.stderr.contains("portable, 1 thread"),
+        got.stderr.starts_with("dinov2_with_registers: ")
+            && got.stderr.contains("portable, 1 thread\n1 picture in "),
         "{}",
         got.stderr
     );
