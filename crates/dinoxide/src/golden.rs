@@ -100,7 +100,8 @@ fn array(name: &str, tensor: &TensorView<'_>) -> Result<ArrayD<f32>, String> {
         return Err(format!("tensor `{name}` is {:?}, expected F32", tensor.dtype()));
     }
     let floats = tensor.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    ArrayD::from_shape_vec(IxDyn(tensor.shape()), floats.collect()).map_err(|error| format!("tensor `{name}`: {error}"))
+    ArrayD::from_shape_vec(IxDyn(tensor.shape()), floats.collect())
+        .map_err(|error| format!("tensor `{name}`: {error}"))
 }
 
 /// Pixels from `hash32:SEED:B,C,H,W`.
@@ -108,7 +109,8 @@ fn hashed_pixels(spec: &str) -> Result<ArrayD<f32>, String> {
     let parse = || {
         let (seed, shape) = spec.strip_prefix("hash32:")?.split_once(':')?;
         let shape: Vec<usize> = shape.split(',').map(str::parse).collect::<Result<_, _>>().ok()?;
-        let len = shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n)).filter(|&len| len <= MAX_HASHED)?;
+        let len =
+            shape.iter().try_fold(1_usize, |len, &n| len.checked_mul(n)).filter(|&len| len <= MAX_HASHED)?;
         ArrayD::from_shape_vec(IxDyn(&shape), hash32(seed.parse().ok()?, len)).ok()
     };
     parse().ok_or_else(|| {

@@ -27,9 +27,11 @@ impl Pooling {
             let patches = outputs.last_hidden_state.slice(s![item, outputs.prefix.., ..]);
             let count = patches.nrows() as f64;
             // Summed in f64: the order of the patches must not matter to the last bits.
-            Array1::from_iter(patches.axis_iter(Axis(1)).map(|column| {
-                (column.iter().map(|&v| f64::from(v)).sum::<f64>() / count) as f32
-            }))
+            Array1::from_iter(
+                patches
+                    .axis_iter(Axis(1))
+                    .map(|column| (column.iter().map(|&v| f64::from(v)).sum::<f64>() / count) as f32),
+            )
         };
         match self {
             Self::Cls => cls(),

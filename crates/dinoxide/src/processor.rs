@@ -6,7 +6,8 @@ use dinoxide_checkpoint::{
     processor_config::{ProcessorKind, SizeSpec},
 };
 use dinoxide_image::{
-    DecodeOptions, HeightWidth, Normalize, Order, Picture, ProcessorSpec, Resample, Resize, Size, decode_file, process,
+    DecodeOptions, HeightWidth, Normalize, Order, Picture, ProcessorSpec, Resample, Resize, Size,
+    decode_file, process,
 };
 use ndarray::Array3;
 use std::{ffi::OsStr, path::Path};
@@ -91,7 +92,8 @@ impl ImageProcessor {
     /// A file that is not a whole picture of a known format within the limits; every error names the file.
     pub fn open(&self, path: &Path) -> Result<Array3<f32>, Error> {
         let picture = decode_file(path, &self.decode)?;
-        let error = |error| dinoxide_image::ImageError::File { path: path.to_owned(), error: Box::new(error) };
+        let error =
+            |error| dinoxide_image::ImageError::File { path: path.to_owned(), error: Box::new(error) };
         Ok(array(process(&picture, &self.spec).map_err(error)?))
     }
 
@@ -112,7 +114,8 @@ fn array(values: dinoxide_image::PixelValues) -> Array3<f32> {
 /// A resize that stands to `wanted` as it stood to `crop`.
 fn scaled(size: Size, crop: HeightWidth, wanted: HeightWidth) -> Size {
     let short = |size: HeightWidth| size.height.min(size.width);
-    let ratio = |edge: usize, from: usize, to: usize| (edge as f64 / from.max(1) as f64 * to as f64).round() as usize;
+    let ratio =
+        |edge: usize, from: usize, to: usize| (edge as f64 / from.max(1) as f64 * to as f64).round() as usize;
     let edge = |edge: usize| ratio(edge, short(crop), short(wanted));
     match size {
         Size::ShortestEdge(shortest) => Size::ShortestEdge(edge(shortest)),
@@ -144,7 +147,9 @@ fn spec(config: &ProcessorConfig) -> Result<ProcessorSpec, Error> {
         _ => None,
     };
     let normalize = match (&config.image_mean, &config.image_std) {
-        (Some(mean), Some(std)) if config.do_normalize => Some(Normalize { mean: mean.clone(), std: std.clone() }),
+        (Some(mean), Some(std)) if config.do_normalize => {
+            Some(Normalize { mean: mean.clone(), std: std.clone() })
+        }
         _ => None,
     };
     Ok(ProcessorSpec {
@@ -154,7 +159,9 @@ fn spec(config: &ProcessorConfig) -> Result<ProcessorSpec, Error> {
         },
         do_convert_rgb: config.do_convert_rgb,
         resize,
-        center_crop: on(config.do_center_crop, config.crop_size).map(|size| exact("crop_size", size)).transpose()?,
+        center_crop: on(config.do_center_crop, config.crop_size)
+            .map(|size| exact("crop_size", size))
+            .transpose()?,
         rescale: config.rescale_factor.filter(|_| config.do_rescale),
         normalize,
         pad: on(config.do_pad, config.pad_size).map(|size| exact("pad_size", size)).transpose()?,

@@ -56,8 +56,7 @@ pub fn verify(model: &Model, golden: &Golden) -> Result<Vec<Row>, Error> {
 
 fn compare(name: &str, got: &ArrayViewD<'_, f32>, want: &ArrayViewD<'_, f32>) -> Row {
     let shape = want.shape().to_vec();
-    let mut row =
-        Row { name: name.to_owned(), shape, got_shape: None, max_abs: f32::INFINITY, cosine: 0.0 };
+    let mut row = Row { name: name.to_owned(), shape, got_shape: None, max_abs: f32::INFINITY, cosine: 0.0 };
     if got.shape() != want.shape() {
         row.got_shape = Some(got.shape().to_vec());
         return row;
@@ -93,7 +92,8 @@ fn named<'a>(outputs: &'a Outputs, name: &str) -> Option<ArrayViewD<'a, f32>> {
 
 /// What a forward gave, for messages.
 fn names(outputs: &Outputs) -> String {
-    let count = |what: &str, n: usize| if n == 0 { String::new() } else { format!(", {what}.0 to {what}.{}", n - 1) };
+    let count =
+        |what: &str, n: usize| if n == 0 { String::new() } else { format!(", {what}.0 to {what}.{}", n - 1) };
     let hidden = count("hidden_states", outputs.hidden_states.as_ref().map_or(0, Vec::len));
     let attentions = count("attentions", outputs.attentions.as_ref().map_or(0, Vec::len));
     format!("last_hidden_state, pooler_output{hidden}{attentions}")

@@ -24,7 +24,9 @@ pub enum ModelError {
         got: usize,
     },
     /// Not even one patch fits, or a stage of a ConvNeXt would be empty.
-    #[error("a picture of {height}x{width} pixels is too small, the model needs at least {least_height}x{least_width}")]
+    #[error(
+        "a picture of {height}x{width} pixels is too small, the model needs at least {least_height}x{least_width}"
+    )]
     TooSmall {
         /// Picture height.
         height: usize,
@@ -36,7 +38,9 @@ pub enum ModelError {
         least_width: usize,
     },
     /// A position table that is not square cannot be resized (Transformers cannot either).
-    #[error("the position table has {positions} patch positions, which is no square number: it cannot be resized to {rows}x{cols} patches")]
+    #[error(
+        "the position table has {positions} patch positions, which is no square number: it cannot be resized to {rows}x{cols} patches"
+    )]
     PositionTable {
         /// Patch positions in the table.
         positions: usize,

@@ -35,7 +35,9 @@ impl Model {
                 Family::Dinov2(Dinov2::load_with_registers(&weights, config)?)
             }
             ModelConfig::DINOv3Vit(config) => Family::DINOv3Vit(DINOv3Vit::load(&weights, config)?),
-            ModelConfig::DINOv3ConvNext(config) => Family::DINOv3ConvNext(DINOv3ConvNext::load(&weights, config)?),
+            ModelConfig::DINOv3ConvNext(config) => {
+                Family::DINOv3ConvNext(DINOv3ConvNext::load(&weights, config)?)
+            }
         };
         Ok(Self { family, isa: ctx.isa() })
     }

@@ -107,7 +107,10 @@ fn pictures_that_do_not_fit_are_typed_errors() {
         let channels = open(&name).config().num_channels();
         let run = |c, h, w| model.forward(&Inputs::new(Array4::zeros((1, c, h, w)).view()));
         let too_small = run(channels, 1, 300).unwrap_err();
-        assert!(matches!(too_small, dinoxide::Error::Model(ModelError::TooSmall { .. })), "{name}: {too_small}");
+        assert!(
+            matches!(too_small, dinoxide::Error::Model(ModelError::TooSmall { .. })),
+            "{name}: {too_small}"
+        );
         let wrong = run(channels + 1, 64, 64).unwrap_err();
         assert!(matches!(wrong, dinoxide::Error::Model(ModelError::Channels { .. })), "{name}: {wrong}");
     }

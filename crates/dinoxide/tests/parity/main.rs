@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod drift;
 mod end_to_end;
 mod fixtures;
 mod half;
 mod invariance;
 mod models;
+mod positions;
 mod processors;

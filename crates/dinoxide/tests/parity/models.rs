@@ -2,26 +2,25 @@
 //! Transformers gave, intermediates included, within the bound of tiny models.
 
 use crate::fixtures::{base, checkpoints, fixture, goldens, model, open};
-use dinoxide::{Golden, Isa, Model, hash32, verify};
-use dinoxide_testkit::tolerance::TINY_MODEL_MAX_ABS;
+use dinoxide::{Golden, Inputs, Isa, Model, Pooling, Row, hash32, verify};
+use dinoxide_testkit::{compare::assert_close, tolerance::TINY_MODEL_MAX_ABS};
 use std::{collections::BTreeSet, path::Path};
 
-/// Reads a golden; logits are compared where classifiers are run.
-fn read(path: &Path) -> Golden {
-    Golden::open(path).unwrap().without("logits")
+/// Compares all tensors of a golden; logits are compared below.
+fn rows(model: &Model, path: &Path) -> Vec<Row> {
+    let golden = Golden::open(path).unwrap().without("logits");
+    verify(model, &golden).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn failures(model: &Model, name: &str) -> Vec<String> {
-    let (mut failures, mut compared) = (Vec::new(), 0);
+    let mut failures = Vec::new();
     for path in goldens(name) {
-        let rows = verify(model, &read(&path)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        compared += rows.len();
+        let rows = rows(model, &path);
         for row in rows.iter().filter(|row| !row.passes(TINY_MODEL_MAX_ABS)) {
             let ctx = model.context();
             failures.push(format!("{name} on {} x{} {}: {row:?}", ctx.isa(), ctx.threads(), path.display()));
         }
     }
-    assert!(compared > 0, "{name}: no golden has tensors to compare");
     failures
 }
 
@@ -46,6 +45,42 @@ fn the_fixtures_cover_all_four_families_and_each_has_goldens() {
     for name in checkpoints() {
         assert!(!goldens(&name).is_empty(), "{name} (base {})", base(&name));
     }
+}
+
+/// What `classifier` makes of CLS and the patch mean: the backbone read out of a classifier's file, registers left out.
+fn logits(name: &str, golden: &Golden) -> Vec<f32> {
+    let checkpoint = open(name);
+    let (width, labels) = (checkpoint.config().hidden_size(), checkpoint.config().common().num_labels());
+    let weight = checkpoint.tensors().read_f32("classifier.weight", &[labels, 2 * width]).unwrap();
+    let bias = checkpoint.tensors().read_f32("classifier.bias", &[labels]).unwrap();
+    let outputs = model(name, Isa::best(), 2).forward(&Inputs::new(golden.pixel_values())).unwrap();
+    let item = |item| {
+        let features = Pooling::ClsMean.pool(&outputs, item);
+        let dot =
+            |row: &[f32]| row.iter().zip(&features).map(|(&w, &x)| f64::from(w) * f64::from(x)).sum::<f64>();
+        weight
+            .chunks_exact(2 * width)
+            .zip(&bias)
+            .map(|(row, &b)| (dot(row) + f64::from(b)) as f32)
+            .collect::<Vec<_>>()
+    };
+    (0..outputs.pooler_output.nrows()).flat_map(item).collect()
+}
+
+#[test]
+fn logits_of_classifier_files_follow_from_cls_and_patch_mean() {
+    let mut compared = 0;
+    for name in checkpoints() {
+        for path in goldens(&name) {
+            let golden = Golden::open(&path).unwrap();
+            if let Some((_, want)) = golden.outputs().find(|(name, _)| *name == "logits") {
+                let want: Vec<f32> = want.iter().copied().collect();
+                assert_close(&path.display().to_string(), &logits(&name, &golden), &want, TINY_MODEL_MAX_ABS);
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 6, "{compared} goldens with logits");
 }
 
 #[test]

@@ -102,7 +102,11 @@ fn check(case: &Value, files: &mut HashMap<String, Vec<u8>>) -> Result<(), Strin
     };
     // A last-bits allowance: undoing the normalisation rounds.
     let slack = 1e-5 * unit;
-    if worst <= most + slack && mean <= most_mean { Ok(()) } else { Err(format!("{name}: max {worst}, mean {mean} (allowed {most}, {most_mean})")) }
+    if worst <= most + slack && mean <= most_mean {
+        Ok(())
+    } else {
+        Err(format!("{name}: max {worst}, mean {mean} (allowed {most}, {most_mean})"))
+    }
 }
 
 #[test]

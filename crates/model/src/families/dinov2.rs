@@ -108,7 +108,8 @@ impl Dinov2 {
 
 /// SwiGLU is always gated by SiLU, whatever `hidden_act` says.
 fn load_mlp(weights: &Weights<'_>, config: &Dinov2Config) -> Result<Mlp, ModelError> {
-    let shape = |intermediate_size| MlpShape { hidden_size: config.hidden_size, intermediate_size, bias: true };
+    let shape =
+        |intermediate_size| MlpShape { hidden_size: config.hidden_size, intermediate_size, bias: true };
     if config.use_swiglu_ffn {
         let names = ["weights_in", "weights_out"];
         return Mlp::load_fused_gate(weights, names, shape(config.swiglu_width()), Activation::Silu);

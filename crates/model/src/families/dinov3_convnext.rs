@@ -45,7 +45,8 @@ impl DINOv3ConvNext {
                 0 => Downsample::load_first(&downsample, config.num_channels, width, eps)?,
                 _ => Downsample::load_later(&downsample, config.hidden_sizes[s - 1], width, eps)?,
             };
-            let layer = |j| ConvNextLayer::load(&place.at(format_args!("layers.{j}")), width, activation, eps);
+            let layer =
+                |j| ConvNextLayer::load(&place.at(format_args!("layers.{j}")), width, activation, eps);
             let layers = (0..config.depths[s]).map(layer).collect::<Result<_, _>>()?;
             Ok::<_, ModelError>(Stage { downsample, layers })
         };
@@ -124,7 +125,10 @@ impl Stage {
 fn channels_first(map: &Map) -> ArrayD<f32> {
     let dim = (map.batch, map.height, map.width, map.channels);
     let view = ArrayView4::from_shape(dim, &map.data);
-    view.map_or_else(|_| ArrayD::zeros(vec![0]), |view| view.permuted_axes([0, 3, 1, 2]).as_standard_layout().into_owned().into_dyn())
+    view.map_or_else(
+        |_| ArrayD::zeros(vec![0]),
+        |view| view.permuted_axes([0, 3, 1, 2]).as_standard_layout().into_owned().into_dyn(),
+    )
 }
 
 /// The mean over the places of each map, then the places: [B, 1 + h·w, C]. The mean is summed in f64.

@@ -2,12 +2,17 @@
 
 use crate::{
     ModelError,
-    layers::{axial_rope::RopeTable, layer::Residual, linear::{Linear, LinearShape}},
+    layers::{
+        axial_rope::RopeTable,
+        layer::Residual,
+        linear::{Linear, LinearShape},
+    },
     shape::TokenShape,
     weights::Weights,
 };
 use dinoxide_kernels::{
-    AttentionShape, Context, Epilogue, MatMut, MatRef, Qkv, RopeShape, attention, attention_with_probabilities, rope,
+    AttentionShape, Context, Epilogue, MatMut, MatRef, Qkv, RopeShape, attention,
+    attention_with_probabilities, rope,
 };
 
 /// The sizes of an attention, which of its linears have a bias, and what they are called.
@@ -36,7 +41,8 @@ impl Attention {
     /// Reads the four linears.
     pub(crate) fn load(weights: &Weights<'_>, config: &AttentionConfig) -> Result<Self, ModelError> {
         let width = config.heads * config.head_dim;
-        let input = |i: usize| LinearShape { inputs: config.hidden_size, outputs: width, bias: config.bias[i] };
+        let input =
+            |i: usize| LinearShape { inputs: config.hidden_size, outputs: width, bias: config.bias[i] };
         let places = [0, 1, 2].map(|i| weights.at(config.names[i]));
         let qkv = Linear::load_fused(&places, &[input(0), input(1), input(2)])?;
         let output = LinearShape { inputs: width, outputs: config.hidden_size, bias: config.bias[3] };

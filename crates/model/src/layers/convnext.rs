@@ -14,7 +14,8 @@ use crate::{
     weights::Weights,
 };
 use dinoxide_kernels::{
-    Activation, Context, DepthwiseShape, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, depthwise_conv7, patches,
+    Activation, Context, DepthwiseShape, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, depthwise_conv7,
+    patches,
 };
 
 /// A channels-last map.
@@ -109,7 +110,8 @@ impl Downsample {
     fn convolve(&self, ctx: &Context, x: &[f32], dim: (usize, usize, usize), layout: PatchLayout) -> Map {
         let (batch, height, width) = dim;
         let (channels, stride) = (self.channels, self.stride);
-        let shape = PatchShape { batch, channels, height, width, patch_height: stride, patch_width: stride, layout };
+        let shape =
+            PatchShape { batch, channels, height, width, patch_height: stride, patch_width: stride, layout };
         let ((height, width), row_len) = (shape.grid(), shape.row_len());
         let (rows, outputs) = (batch * height * width, self.convolution.outputs());
         let mut matrix = ctx.scratch(rows * row_len);
@@ -124,7 +126,9 @@ impl Downsample {
 /// [outputs, channels, taps] to [outputs, taps, channels]: the order in which channels-last patches lie.
 fn channels_innermost(weight: &[f32], outputs: usize, channels: usize, taps: usize) -> Vec<f32> {
     let at = |o: usize, t: usize, c: usize| weight[(o * channels + c) * taps + t];
-    (0..outputs * taps * channels).map(|i| at(i / channels / taps, i / channels % taps, i % channels)).collect()
+    (0..outputs * taps * channels)
+        .map(|i| at(i / channels / taps, i / channels % taps, i % channels))
+        .collect()
 }
 
 /// A ConvNeXt layer.

@@ -2,7 +2,10 @@
 //! output of each; the last one is before the final norm) and `attentions`.
 
 use crate::{
-    layers::{axial_rope::RopeTable, layer::{Layer, LayerCall}},
+    layers::{
+        axial_rope::RopeTable,
+        layer::{Layer, LayerCall},
+    },
     outputs::Record,
     shape::TokenShape,
 };

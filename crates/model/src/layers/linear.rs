@@ -27,7 +27,12 @@ impl Linear {
     }
 
     /// From a weight [outputs, inputs] already in memory.
-    pub(crate) fn new(weights: &Weights<'_>, weight: &[f32], shape: LinearShape, bias: Option<Vec<f32>>) -> Self {
+    pub(crate) fn new(
+        weights: &Weights<'_>,
+        weight: &[f32],
+        shape: LinearShape,
+        bias: Option<Vec<f32>>,
+    ) -> Self {
         Self { weight: PackedWeight::pack(weights.context(), weight, shape.outputs, shape.inputs), bias }
     }
 

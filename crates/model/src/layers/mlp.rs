@@ -2,7 +2,10 @@
 
 use crate::{
     ModelError,
-    layers::{layer::Residual, linear::{Linear, LinearShape}},
+    layers::{
+        layer::Residual,
+        linear::{Linear, LinearShape},
+    },
     weights::Weights,
 };
 use dinoxide_kernels::{Activation, Context, Epilogue, MatMut, MatRef, gate};

@@ -81,7 +81,12 @@ impl PatchEmbed {
             patches(ctx, &patch, picture, &mut matrix);
             let tokens = &mut item[shape.prefix * shape.hidden_size..];
             let mut tokens = MatMut::new(tokens, rows, shape.hidden_size);
-            self.projection.forward(ctx, MatRef::new(&matrix, rows, row_len), &mut tokens, Epilogue::default());
+            self.projection.forward(
+                ctx,
+                MatRef::new(&matrix, rows, row_len),
+                &mut tokens,
+                Epilogue::default(),
+            );
         }
     }
 }
