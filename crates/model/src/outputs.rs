@@ -17,6 +17,7 @@ pub struct Inputs<'a> {
 impl<'a> Inputs<'a> {
     /// Pixels alone.
     #[must_use]
+    #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
     pub fn new(pixel_values: ArrayView4<'a, f32>) -> Self {
         Self { pixel_values, output_hidden_states: false, output_attentions: false }
     }
