@@ -5,7 +5,7 @@
 use crate::ImageError;
 
 /// Upright RGB pixels, 8 bits a sample, `height × width × 3` interleaved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Rgb8 {
     /// Columns, at least 1.
     pub width: usize,
@@ -26,6 +26,16 @@ impl Rgb8 {
             return Err(ImageError::BadShape { height, width, channels: 3, len: data.len() });
         }
         Ok(Self { width, height, data })
+    }
+}
+
+impl std::fmt::Debug for Rgb8 {
+    /// The size alone: millions of samples help nobody.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rgb8")
+            .field("width", &self.width)
+            .field("height", &self.height)
+            .finish_non_exhaustive()
     }
 }
 

@@ -101,7 +101,7 @@ fn corrupt(reason: &str) -> ImageError {
 
 fn failure(error: DecodingError) -> ImageError {
     match error {
-        DecodingError::Io(_) => ImageError::Truncated {
+        DecodingError::Io(_) | DecodingError::UnexpectedEof => ImageError::Truncated {
             format: Format::Gif,
             reason: "the data ends before the picture does".to_owned(),
         },

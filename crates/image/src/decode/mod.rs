@@ -35,7 +35,8 @@ pub struct DecodeOptions {
     /// and so shows the hidden colour.
     pub background: Option<[u8; 3]>,
     /// Decode what is there of a cut-off file instead of failing; [`Picture::truncated`] says that it was cut.
-    /// Missing parts are grey or black, as the format's decoder leaves them. A cut WebP stays an error.
+    /// Missing parts are grey or black, as the format's decoder leaves them. A WebP cut inside its first frame stays
+    /// an error.
     pub tolerant: bool,
 }
 

@@ -13,6 +13,10 @@ use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
 use crate::{Format, ImageError, Rgb8};
 
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
+    let cut = webp_chunks::file_len(bytes) > bytes.len() as u64;
+    if cut && !options.tolerant {
+        return Err(truncated());
+    }
     // The decoder takes memory by the size that a lossy frame gives, not by the canvas.
     for (width, height) in webp_chunks::lossy_sizes(bytes) {
         options.limits.check(width, height, PIXEL_BYTES + 8)?;
@@ -33,7 +37,7 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     Ok(Decoded {
         pixels,
         transparent_color: None,
-        truncated: false,
+        truncated: cut,
         orientation: exif::orientation(exif.as_deref(), xmp.as_deref()),
     })
 }
@@ -79,12 +83,13 @@ fn corrupt(reason: &str) -> ImageError {
     ImageError::Corrupt { format: Format::WebP, reason: reason.to_owned() }
 }
 
+fn truncated() -> ImageError {
+    ImageError::Truncated { format: Format::WebP, reason: "the data ends before the picture does".to_owned() }
+}
+
 fn failure(error: DecodingError) -> ImageError {
     match error {
-        DecodingError::IoError(_) | DecodingError::BitStreamError => ImageError::Truncated {
-            format: Format::WebP,
-            reason: "the data ends before the picture does".to_owned(),
-        },
+        DecodingError::IoError(_) | DecodingError::NotEnoughInitData => truncated(),
         other => corrupt(&other.to_string()),
     }
 }

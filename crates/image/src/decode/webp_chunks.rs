@@ -18,6 +18,12 @@ fn chunks(bytes: &[u8], mut at: usize) -> impl Iterator<Item = ([u8; 4], &[u8])>
     })
 }
 
+/// How long the file's header says that it is; one byte of padding at the end may be missing.
+pub(super) fn file_len(bytes: &[u8]) -> u64 {
+    let length = bytes.get(4..8).and_then(<[u8]>::first_chunk).copied().map_or(0, u32::from_le_bytes);
+    8 + u64::from(length & !1)
+}
+
 /// Width and height that the lossy frames themselves give.
 pub(super) fn lossy_sizes(bytes: &[u8]) -> Vec<(u64, u64)> {
     let frames = chunks(bytes, FILE_HEADER).filter(|(name, _)| name == b"ANMF");
