@@ -117,3 +117,29 @@ fn a_model_may_be_named_by_the_environment() {
     let empty = command("");
     assert!(String::from_utf8(empty.stderr).unwrap().contains("facebook/dinov2-small"));
 }
+
+/// The hub's own layout: `refs/main` names a commit, whose snapshot links to blobs.
+#[cfg(unix)]
+#[test]
+fn a_hub_id_is_found_in_the_cache_online_or_not() {
+    use std::os::unix::fs::symlink;
+    let cache = tempfile::tempdir().unwrap();
+    let repo = cache.path().join("models--someone--tiny");
+    let commit = "0123456789abcdef0123456789abcdef01234567";
+    for folder in ["refs", "blobs", &format!("snapshots/{commit}")] {
+        fs::create_dir_all(repo.join(folder)).unwrap();
+    }
+    fs::write(repo.join("refs/main"), commit).unwrap();
+    for (blob, name) in ["config.json", "preprocessor_config.json", "model.safetensors"].iter().enumerate() {
+        fs::copy(root().join("fixtures/dinov2").join(name), repo.join(format!("blobs/{blob}"))).unwrap();
+        symlink(format!("../../blobs/{blob}"), repo.join("snapshots").join(commit).join(name)).unwrap();
+    }
+    let want = run("embed pictures/rocket.jpg -m fixtures/dinov2", &[]).ok();
+    for options in ["", "--offline", "--revision main --offline", &format!("--revision {commit}")] {
+        let words = format!("embed pictures/rocket.jpg -m someone/tiny {options} --cache-dir");
+        assert_eq!(run(&words, &[cache.path()]).stdout, want, "{options}");
+    }
+    let got = run("embed pictures/rocket.jpg -m someone/other --offline --cache-dir", &[cache.path()]);
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.contains("someone/other") && got.stderr.contains("--offline"), "{}", got.stderr);
+}
