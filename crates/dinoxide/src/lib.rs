@@ -36,7 +36,7 @@ pub use dinoxide_checkpoint::{
     hub, layout,
 };
 pub use dinoxide_image::{DecodeOptions, ImageError, Limits, Picture};
-pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError};
+pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
 pub use dinoxide_model::{Grid, Inputs, ModelError, Outputs};
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;

@@ -1,8 +1,8 @@
 //! `cpu`: what this machine has, what is used of it, and how fast it is at best.
 
 use crate::{args::CpuArgs, error::CliError, exit::Exit, output::json_line, session::Session};
+use dinoxide::roof;
 use dinoxide::{Context, ContextOptions, Isa};
-use dinoxide_kernels::roof;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
