@@ -31,9 +31,10 @@ struct Bound {
 fn bound(activation: Activation) -> Bound {
     let (ulps, from, of_x) = match activation {
         Activation::Gelu => (3, 0.0, 4.0),
-        Activation::GeluTanh | Activation::QuickGelu => (3, 0.0, 3.0),
-        Activation::Silu | Activation::Mish => (3, -80.0, 3.0),
-        Activation::Sigmoid => (3, -80.0, f32::INFINITY),
+        Activation::GeluTanh | Activation::QuickGelu => (2, 0.0, 3.0),
+        Activation::Silu => (2, -80.0, 3.0),
+        Activation::Mish => (4, -80.0, 3.0),
+        Activation::Sigmoid => (2, -80.0, f32::INFINITY),
         Activation::Tanh | Activation::HardSwish => (2, f32::MIN, 3.0),
         Activation::LeakyRelu | Activation::Relu2 => (1, f32::MIN, f32::INFINITY),
         Activation::Relu | Activation::Relu6 | Activation::Linear => (0, f32::MIN, 0.0),
