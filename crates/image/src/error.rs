@@ -49,6 +49,12 @@ pub enum ImageError {
         /// The decoder's words.
         reason: String,
     },
+    /// The decoder panicked on the file; a defect of the decoder, kept from spreading.
+    #[error("{format}: the decoder failed on this file")]
+    DecoderFailed {
+        /// The format.
+        format: Format,
+    },
     /// The content ends before the picture does.
     #[error("{format}: the file is cut off: {reason}")]
     Truncated {

@@ -54,7 +54,7 @@ real!(f32);
 real!(f64);
 
 /// Weights of an output come in multiples of this, so that a dot product has no remainder.
-pub(crate) const LANES: usize = 16;
+pub(crate) const LANES: usize = 8;
 
 /// A filter with a support: everything but nearest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use pulp::{Arch, NullaryFnOnce};
 
-use crate::filters::{Axis, Filter, Weights};
+use crate::filters::{Axis, Filter, LANES, Weights};
 
 /// The size that a picture is resized to, and the part of it that is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,9 +172,23 @@ fn split(row: &[u8], channels: usize, plane_len: usize, planes: &mut [i16]) {
     }
 }
 
+/// A dot product of padded weights. Blocks of a known length become single multiply-add instructions.
 #[inline(always)]
 fn dot(a: &[i16], b: &[i16]) -> i32 {
-    a.iter().zip(b).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum()
+    let (a_wide, a_rest) = a.as_chunks::<{ 2 * LANES }>();
+    let (b_wide, b_rest) = b.as_chunks::<{ 2 * LANES }>();
+    let wide = a_wide.iter().zip(b_wide).map(|(a, b)| block(a, b)).sum::<i32>();
+    let rest = a_rest.as_chunks::<LANES>().0.iter().zip(b_rest.as_chunks::<LANES>().0);
+    wide + rest.map(|(a, b)| block(a, b)).sum::<i32>()
+}
+
+#[inline(always)]
+fn block<const N: usize>(a: &[i16; N], b: &[i16; N]) -> i32 {
+    let mut sum = 0;
+    for (&a, &b) in a.iter().zip(b) {
+        sum += i32::from(a) * i32::from(b);
+    }
+    sum
 }
 
 /// The vertical pass.

@@ -2,6 +2,8 @@
 //!
 //! A test file of its own: it measures the peak memory of its process.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
 use dinoxide_image::{DecodeOptions, ImageError, Limits, decode};
 
 const MEGABYTE: u64 = 1 << 20;

@@ -1,5 +1,7 @@
 //! Every format and mode against what Transformers 5.24.0 with Pillow 13.0.0 sees (`data/make.py`).
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
 use std::path::{Path, PathBuf};
 
 use dinoxide_image::{DecodeOptions, Picture, ProcessorSpec, decode_file, process};

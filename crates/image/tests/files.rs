@@ -1,5 +1,7 @@
 //! Files that are odd, cut, hostile or no pictures at all: a typed error or the right picture, never a panic.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
 use std::path::{Path, PathBuf};
 
 use dinoxide_image::{DecodeOptions, Format, ImageError, Limits, Picture, decode, decode_file};

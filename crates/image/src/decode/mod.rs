@@ -18,6 +18,7 @@ mod webp;
 mod webp_chunks;
 
 use std::io::Read as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 pub use format::Format;
@@ -55,16 +56,20 @@ struct Decoded {
 ///
 /// # Errors
 /// [`ImageError::Empty`], [`ImageError::UnknownFormat`], [`ImageError::LimitExceeded`], [`ImageError::Truncated`],
-/// [`ImageError::Corrupt`] or [`ImageError::Unsupported`].
+/// [`ImageError::Corrupt`], [`ImageError::Unsupported`] or [`ImageError::DecoderFailed`].
 pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Picture, ImageError> {
-    let decoded = match Format::of(bytes)? {
-        Format::Jpeg => jpeg::decode(bytes, options),
-        Format::Png => png::decode(bytes, options),
-        Format::WebP => webp::decode(bytes, options),
-        Format::Gif => gif::decode(bytes, options),
-        Format::Bmp => bmp::decode(bytes, options),
-        Format::Tiff => tiff::decode(bytes, options),
-    }?;
+    let format = Format::of(bytes)?;
+    let decoder = match format {
+        Format::Jpeg => jpeg::decode,
+        Format::Png => png::decode,
+        Format::WebP => webp::decode,
+        Format::Gif => gif::decode,
+        Format::Bmp => bmp::decode,
+        Format::Tiff => tiff::decode,
+    };
+    // The decoders are others' code: should one panic, it loses this picture and nothing else.
+    let outcome = catch_unwind(AssertUnwindSafe(|| decoder(bytes, options)));
+    let decoded = outcome.map_err(|_| ImageError::DecoderFailed { format })??;
     Ok(Picture {
         pixels: decoded.orientation.apply(decoded.pixels),
         transparent_color: decoded.transparent_color,

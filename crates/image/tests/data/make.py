@@ -385,7 +385,7 @@ def tiffs():
 
 if __name__ == "__main__":
     for old in HERE.glob("*"):
-        if old.name not in ("make.py", "processor.py"):
+        if old.is_file() and old.name not in ("make.py", "processor.py", "processor.txt"):
             old.unlink()
     for make in (pngs, jpegs, orientations, gifs, webps, bmps, tiffs):
         make()
