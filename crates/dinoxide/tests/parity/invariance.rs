@@ -16,6 +16,7 @@ fn bits(outputs: &Outputs) -> Vec<u32> {
     outputs.last_hidden_state.iter().chain(&outputs.pooler_output).map(|v| v.to_bits()).collect()
 }
 
+#[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
 fn forward(model: &dinoxide::Model, pixels: ArrayView4<'_, f32>) -> Outputs {
     model.forward(&Inputs::new(pixels)).unwrap()
 }
