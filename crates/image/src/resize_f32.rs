@@ -2,6 +2,7 @@
 //!
 //! Weights as torch computes them, in f32. Sums run in f32 along each axis; torch sums horizontally first, here the pass that
 //! leaves less between the passes comes first: with real numbers the result is the same, in f32 it moves by about 1e-7.
+//! One difference is meant: torch 2.15 repeats a row when the result is a single column wide; the formula is followed here.
 //! Bytes are read as they are and scaled by `factor` on the way, so a photograph is never copied as floats.
 //! Source: ATen `UpSampleKernel.cpp` (separable antialias, scalar type float).
 

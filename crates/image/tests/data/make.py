@@ -7,7 +7,7 @@ Run in a Python with transformers 5.24.0, torch, torchvision, Pillow 13.0.0, num
 For each picture NAME two files of raw RGB bytes are written: NAME.rgb, what `transformers.image_utils.load_image` gives, and,
 where it differs, NAME.white, what BitImageProcessor's do_convert_rgb makes of that. `manifest.txt` has a line for each:
 name, width, height, largest difference allowed, mean difference allowed. A tolerance is 0 unless the decoder here is
-another one than Pillow's (WebP: libwebp, JPEG inside TIFF: libjpeg).
+another one than Pillow's (JPEG inside TIFF).
 
 One deliberate difference: 16-bit grey is scaled by its high byte, where Pillow saturates.
 """
@@ -296,8 +296,8 @@ def riff(chunks):
 def webps():
     picture = smooth(75, 51)
     alpha = np.dstack([picture, np.add.outer(np.arange(51) * 2, np.arange(75) * 2).astype(np.uint8)])
-    keep("webp-lossy.webp", saved(picture, format="WEBP", quality=80), most=1, mean=0.02)
-    keep("webp-lossy-alpha.webp", saved(alpha, format="WEBP", quality=80, exact=True), most=1, mean=0.02)
+    keep("webp-lossy.webp", saved(picture, format="WEBP", quality=80))
+    keep("webp-lossy-alpha.webp", saved(alpha, format="WEBP", quality=80, exact=True))
     keep("webp-lossless.webp", saved(picture, format="WEBP", lossless=True))
     keep("webp-lossless-alpha.webp", saved(alpha, format="WEBP", lossless=True, exact=True))
     frames = [Image.fromarray(np.roll(picture, 75 * i)) for i in range(3)]
@@ -366,7 +366,7 @@ def tiffs():
         keep(f"tiff-{compression.replace('_', '-')}.tif", saved(image, format="TIFF", compression=compression))
     keep("tiff-group4.tif", saved(image.convert("1"), format="TIFF", compression="group4"))
     keep("tiff-palette-lzw.tif", saved(image.convert("P"), format="TIFF", compression="tiff_lzw"))
-    keep("tiff-jpeg.tif", saved(smooth(), format="TIFF", compression="jpeg", quality=90), most=4, mean=0.5)
+    keep("tiff-jpeg.tif", saved(smooth(), format="TIFF", compression="jpeg", quality=90), most=1, mean=0.01)
     keep("tiff-float.tif", saved(Image.fromarray(ramp(1)[..., 0].astype(np.float32) * 1.5 - 50.25), format="TIFF"))
     keep("tiff-i32.tif", saved(Image.fromarray(ramp(1)[..., 0].astype(np.int32) * 2 - 100), format="TIFF"))
     grey16 = (ramp(1, 65535) * 251)[..., 0]
