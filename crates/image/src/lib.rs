@@ -8,7 +8,7 @@
 //! The crate knows nothing of checkpoints or models.
 //!
 //! ```
-//! use dinoxide_image::{DecodeOptions, Normalize, ProcessorSpec, Resample, Resize, Rgb8, Size, process};
+//! use dinoxide_image::{Normalize, ProcessorSpec, Resample, Resize, Rgb8, Size, process};
 //!
 //! let picture = Rgb8::from_raw(4, 2, vec![128; 4 * 2 * 3])?.into();
 //! let spec = ProcessorSpec {
@@ -19,7 +19,6 @@
 //! };
 //! let pixel_values = process(&picture, &spec)?;
 //! assert_eq!((pixel_values.channels, pixel_values.height, pixel_values.width), (3, 8, 8));
-//! # let _ = DecodeOptions::default();
 //! # Ok::<(), dinoxide_image::ImageError>(())
 //! ```
 
