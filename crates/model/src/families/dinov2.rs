@@ -97,7 +97,7 @@ impl Dinov2 {
         let mut x = vec![0.0; shape.len()]; // [B, S, D]
         self.prefix.write(&shape, &mut x);
         self.patch_embed.forward(ctx, pixels, &shape, &mut x);
-        self.positions.add(&shape, &mut x)?;
+        self.positions.add(ctx, &shape, &mut x)?;
         let mut record = Record::new(inputs, &shape);
         self.encoder.forward(ctx, shape, None, &mut x, &mut record);
         let mut normed = vec![0.0; x.len()];

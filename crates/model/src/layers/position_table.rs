@@ -11,7 +11,10 @@ use crate::{
     shape::{Grid, TokenShape},
     weights::Weights,
 };
-use dinoxide_kernels::resample::{AxisWeights, resample};
+use dinoxide_kernels::{
+    Context,
+    resample::{AxisWeights, resample_with},
+};
 
 /// How a table is resized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +50,8 @@ impl PositionTable {
     }
 
     /// Adds the positions to CLS and patches of `x` [B, S, D]; registers have none.
-    pub(crate) fn add(&self, shape: &TokenShape, x: &mut [f32]) -> Result<(), ModelError> {
-        let table = self.resized.get(shape.grid, || self.resized_to(shape.grid))?;
+    pub(crate) fn add(&self, ctx: &Context, shape: &TokenShape, x: &mut [f32]) -> Result<(), ModelError> {
+        let table = self.resized.get(shape.grid, || self.resized_to(ctx, shape.grid))?;
         for item in x.chunks_exact_mut(shape.tokens() * shape.hidden_size) {
             let (prefix, patches) = item.split_at_mut(shape.prefix * shape.hidden_size);
             prefix.iter_mut().zip(&self.cls).for_each(|(x, p)| *x += p);
@@ -58,7 +61,7 @@ impl PositionTable {
     }
 
     /// The patch part for a grid: [rows·cols, D].
-    fn resized_to(&self, grid: Grid) -> Result<Vec<f32>, ModelError> {
+    fn resized_to(&self, ctx: &Context, grid: Grid) -> Result<Vec<f32>, ModelError> {
         let width = self.cls.len();
         let positions = self.patches.len() / width;
         let side = positions.isqrt();
@@ -72,6 +75,6 @@ impl PositionTable {
             TableResize::Bicubic => AxisWeights::bicubic(side, n),
             TableResize::BicubicAntialias => AxisWeights::bicubic_antialias(side, n),
         };
-        Ok(resample(&self.patches, width, &axis(grid.rows), &axis(grid.cols)))
+        Ok(resample_with(ctx, &self.patches, width, &axis(grid.rows), &axis(grid.cols)))
     }
 }
