@@ -47,3 +47,8 @@ pub use pooling::{Pooling, normalize};
 pub use processor::ImageProcessor;
 pub use source::{BUILTIN_TINY, LoadOptions, open};
 pub use verify::{Row, hash32, verify};
+
+/// The readme's examples, compiled with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

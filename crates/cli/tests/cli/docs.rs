@@ -1,4 +1,4 @@
-//! Every command of `docs/cli.md` runs as it stands there.
+//! Every command of `docs/cli.md` and of the readme runs as it stands there.
 
 #![cfg(unix)]
 
@@ -24,14 +24,10 @@ fn shell_blocks(text: &str) -> Vec<String> {
     blocks
 }
 
-#[test]
-fn every_command_of_the_documentation_runs() {
-    let root = root();
-    let blocks = shell_blocks(&fs::read_to_string(root.join("docs/cli.md")).unwrap());
-    assert!(blocks.len() >= 8, "a block a command at least");
-    let dir = tempfile::tempdir().unwrap();
+/// Runs blocks in one shell, in a folder where `pictures` and `fixtures` are the repository's, with the binary on the PATH.
+fn run_blocks(dir: &Path, blocks: &[String], variables: &[(&str, &Path)]) {
     for name in ["pictures", "fixtures"] {
-        symlink(root.join(name), dir.path().join(name)).unwrap();
+        symlink(root().join(name), dir.join(name)).unwrap();
     }
     let built = Path::new(env!("CARGO_BIN_EXE_dinoxide")).parent().unwrap();
     let path = format!("{}:{}", built.display(), std::env::var("PATH").unwrap());
@@ -43,8 +39,40 @@ fn every_command_of_the_documentation_runs() {
             None => shell.env_remove(name),
         };
     }
-    let output = shell.args(["-c", &script]).current_dir(dir.path()).env("PATH", path).output().unwrap();
+    shell.envs(variables.iter().copied()).env("PATH", path);
+    let output = shell.args(["-c", &script]).current_dir(dir).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(!stderr.contains("error:"), "{stderr}");
+}
+
+#[test]
+fn every_command_of_the_documentation_runs() {
+    let blocks = shell_blocks(&fs::read_to_string(root().join("docs/cli.md")).unwrap());
+    assert!(blocks.len() >= 8, "a block a command at least");
+    run_blocks(tempfile::tempdir().unwrap().path(), &blocks, &[]);
+}
+
+/// The readme's commands name public models: a cache holds fixtures under their names. Its `cargo` commands are run by `.ci/run`.
+#[test]
+fn every_command_of_the_readme_runs() {
+    let blocks = shell_blocks(&fs::read_to_string(root().join("README.md")).unwrap());
+    let blocks: Vec<_> = blocks.into_iter().filter(|block| !block.starts_with("cargo")).collect();
+    assert!(blocks.iter().any(|block| block.starts_with("dinoxide embed")), "{blocks:?}");
+    let dir = tempfile::tempdir().unwrap();
+    for (name, fixture) in [
+        ("facebook--dinov2-small", "dinov2"),
+        ("facebook--dinov2-base", "dinov2-518"),
+        ("facebook--dinov3-vits16-pretrain-lvd1689m", "dinov3-vit"),
+    ] {
+        let snapshots = dir.path().join(format!("hf/hub/models--{name}/snapshots"));
+        fs::create_dir_all(&snapshots).unwrap();
+        symlink(
+            root().join("fixtures").join(fixture),
+            snapshots.join("0123456789abcdef0123456789abcdef01234567"),
+        )
+        .unwrap();
+    }
+    symlink(root().join("fixtures/dinov2-with-registers"), dir.path().join("my-checkpoint")).unwrap();
+    run_blocks(dir.path(), &blocks, &[("HF_HOME", &dir.path().join("hf"))]);
 }
