@@ -53,6 +53,17 @@ fn every_command_of_the_documentation_runs() {
     run_blocks(tempfile::tempdir().unwrap().path(), &blocks, &[]);
 }
 
+/// The parity page verifies checkpoints of true size, made outside the repository: a fixture stands in for one.
+#[test]
+fn every_command_of_the_parity_page_runs() {
+    let blocks = shell_blocks(&fs::read_to_string(root().join("docs/parity.md")).unwrap());
+    assert!(!blocks.is_empty());
+    let dir = tempfile::tempdir().unwrap();
+    fs::create_dir(dir.path().join("true-size")).unwrap();
+    symlink(root().join("fixtures/dinov2"), dir.path().join("true-size/dinov2-small")).unwrap();
+    run_blocks(dir.path(), &blocks, &[]);
+}
+
 /// The readme's commands name public models: a cache holds fixtures under their names. Its `cargo` commands are run by `.ci/run`.
 #[test]
 fn every_command_of_the_readme_runs() {
