@@ -1,6 +1,6 @@
 //! Pictures in, one vector a picture out.
 
-use crate::{Error, FileOptions, ImageProcessor, Model, Pooling, files, pooling};
+use crate::{Error, FileOptions, ImageProcessor, Model, Outputs, Pooling, files, pooling};
 use ndarray::Array1;
 use std::{ops::ControlFlow, path::Path};
 
@@ -13,6 +13,8 @@ pub struct EmbedOptions {
     pub normalize: bool,
     /// Pictures a forward; 0 chooses.
     pub batch: usize,
+    /// Run the eager attention.
+    pub eager_attention: bool,
 }
 
 /// A model with its processor: embeds pictures of any sizes, in order, with memory that does not grow with their number.
@@ -41,10 +43,10 @@ impl Embedder {
         paths: &[P],
         sink: &mut dyn FnMut(usize, Result<Array1<f32>, Error>) -> ControlFlow<()>,
     ) {
-        let options = FileOptions { batch: self.options.batch, ..FileOptions::default() };
-        files::for_each_file(&self.model, &self.processor, options, paths, &mut |index, outputs| {
-            sink(index, outputs.map(|outputs| self.pool(&outputs, 0)))
-        });
+        let EmbedOptions { batch, eager_attention, .. } = self.options;
+        let options = FileOptions { batch, eager_attention, ..FileOptions::default() };
+        let pool = |outputs: &Outputs, item| self.pool(outputs, item);
+        files::for_each_file_mapped(&self.model, &self.processor, options, paths, &pool, sink);
     }
 
     /// The embedding of item `item` of a forward's outputs.
@@ -52,7 +54,7 @@ impl Embedder {
     /// # Panics
     /// When `item` is not in the batch.
     #[must_use]
-    pub fn pool(&self, outputs: &crate::Outputs, item: usize) -> Array1<f32> {
+    pub fn pool(&self, outputs: &Outputs, item: usize) -> Array1<f32> {
         let mut embedding = self.options.pool.pool(outputs, item);
         if self.options.normalize {
             pooling::normalize(&mut embedding);

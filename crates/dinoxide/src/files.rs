@@ -1,8 +1,9 @@
 //! From picture files to outputs: decoded and processed in parallel, batched by size, forwarded, given back in order.
 //!
 //! Work goes in waves. A wave decodes consecutive files on all threads until it holds enough pictures, or enough
-//! bytes; then its pictures of one size go through the model together. So memory does not grow with the number of
-//! files, and one bad picture is one error.
+//! bytes; then its pictures of one size go through the model together, the first waiting one always among them, and
+//! what is ready is given back before the next batch. So memory does not grow with the number of files, results come
+//! as they are made, and one bad picture is one error.
 
 use crate::{Error, ImageProcessor, Inputs, Model, Outputs};
 use ndarray::{Array3, Array4, Axis, stack};
@@ -25,7 +26,7 @@ const MAX_CHOSEN_BATCH: usize = 32;
 /// Batches that a wave decodes for: more let mixed sizes find partners.
 const BATCHES_PER_WAVE: usize = 4;
 
-/// Bytes of pixel values after which a wave stops decoding.
+/// Bytes of pixel values after which a wave stops decoding, and of outputs that a batch aims at when its size is not given.
 const BYTES_PER_WAVE: usize = 256 << 20;
 
 /// What to compute for each picture.
@@ -37,6 +38,8 @@ pub struct FileOptions {
     pub output_hidden_states: bool,
     /// Also give `attentions`.
     pub output_attentions: bool,
+    /// Run the eager attention without giving its probabilities.
+    pub eager_attention: bool,
 }
 
 /// Runs the model on picture files. `sink` gets, in the order of `paths`, the index of each file and its outputs (a batch
@@ -48,30 +51,105 @@ pub fn for_each_file<P: AsRef<Path> + Sync>(
     paths: &[P],
     sink: &mut dyn FnMut(usize, Result<Outputs, Error>) -> ControlFlow<()>,
 ) {
+    for_each_file_mapped(model, processor, options, paths, &Outputs::item, sink);
+}
+
+/// As [`for_each_file`], with what is wanted of each picture taken out of its batch by `map(outputs, item)`.
+pub(crate) fn for_each_file_mapped<P: AsRef<Path> + Sync, T>(
+    model: &Model,
+    processor: &ImageProcessor,
+    options: FileOptions,
+    paths: &[P],
+    map: &dyn Fn(&Outputs, usize) -> T,
+    sink: &mut dyn FnMut(usize, Result<T, Error>) -> ControlFlow<()>,
+) {
     let mut first = 0;
     while first < paths.len() {
-        let wave = decode_wave(model, processor, options.batch, &paths[first..]);
-        let decoded = wave.len();
-        for (i, result) in forward_wave(model, options, wave).into_iter().enumerate() {
-            if sink(first + i, result).is_break() {
-                return;
+        let mut wave = Wave::new(decode_wave(model, processor, options.batch, &paths[first..]));
+        loop {
+            for (index, result) in wave.take_ready() {
+                if sink(first + index, result).is_break() {
+                    return;
+                }
             }
+            let Some(batch) = wave.next_batch(|pixels| batch_size(model, options, pixels.dim())) else {
+                break;
+            };
+            forward_batch(model, options, &batch, map, &mut wave);
         }
-        first += decoded;
+        first += wave.results.len();
     }
 }
 
-/// Pictures a forward, for pictures of this size.
-fn batch_size(model: &Model, asked: usize, height: usize, width: usize) -> usize {
-    if asked > 0 {
-        return asked;
+/// The pictures of a wave, and what became of them.
+struct Wave<T> {
+    /// Decoded, not yet through the model, in order.
+    waiting: Vec<(usize, Array3<f32>)>,
+    /// By place in the wave; taken out when given back.
+    results: Vec<Option<Result<T, Error>>>,
+    /// How many have been given back.
+    given: usize,
+}
+
+impl<T> Wave<T> {
+    fn new(decoded: Vec<Result<Array3<f32>, Error>>) -> Self {
+        let (mut waiting, mut results) = (Vec::new(), Vec::with_capacity(decoded.len()));
+        for (index, pixels) in decoded.into_iter().enumerate() {
+            match pixels {
+                Ok(pixels) => {
+                    waiting.push((index, pixels));
+                    results.push(None);
+                }
+                Err(error) => results.push(Some(Err(error))),
+            }
+        }
+        Self { waiting, results, given: 0 }
     }
-    let tokens = match model.config().patch_size() {
+
+    /// The results at the front that are there, each once.
+    fn take_ready(&mut self) -> Vec<(usize, Result<T, Error>)> {
+        let mut ready = Vec::new();
+        while let Some(result) = self.results.get_mut(self.given).and_then(Option::take) {
+            ready.push((self.given, result));
+            self.given += 1;
+        }
+        ready
+    }
+
+    /// The first waiting picture, and as many others of its size as fit; nothing when none waits.
+    fn next_batch(&mut self, size: impl Fn(&Array3<f32>) -> usize) -> Option<Vec<(usize, Array3<f32>)>> {
+        let (_, first) = self.waiting.first()?;
+        let (dim, mut room) = (first.dim(), size(first));
+        let (batch, rest) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, pixels)| {
+            let fits = room > 0 && pixels.dim() == dim;
+            room -= usize::from(fits);
+            fits
+        });
+        self.waiting = rest;
+        Some(batch)
+    }
+}
+
+/// Pictures a forward, for pictures [C, H, W].
+fn batch_size(model: &Model, options: FileOptions, (_, height, width): (usize, usize, usize)) -> usize {
+    if options.batch > 0 {
+        return options.batch;
+    }
+    let config = model.config();
+    let patches = match config.patch_size() {
         Some(patch) => (height / patch.height) * (width / patch.width),
         // A ConvNeXt has the rows of its first map.
         None => (height / 4) * (width / 4),
     };
-    (TOKENS_PER_BATCH / tokens.max(1)).clamp(1, MAX_CHOSEN_BATCH)
+    let layers = config.stage_names().len();
+    let states = if options.output_hidden_states { layers } else { 1 };
+    // Every layer has at least one head of at least one probability for each pair of tokens.
+    let heads = config.head_dim().map_or(0, |dim| config.hidden_size() / dim.max(1));
+    let pairs = if options.output_attentions { heads * layers * patches } else { 0 };
+    let bytes =
+        patches.saturating_mul(config.hidden_size() * states + pairs).saturating_mul(size_of::<f32>());
+    let by_bytes = BYTES_PER_WAVE / bytes.max(1);
+    (TOKENS_PER_BATCH / patches.max(1)).min(by_bytes).clamp(1, MAX_CHOSEN_BATCH)
 }
 
 /// Decodes a run of files from the start of `paths`; at least one.
@@ -102,59 +180,74 @@ fn decode_wave<P: AsRef<Path> + Sync>(
     decoded.into_iter().map(|(_, pixels)| pixels).collect()
 }
 
-/// Forwards the pictures of a wave, those of one size together; results in the wave's order.
-fn forward_wave(
-    model: &Model,
-    options: FileOptions,
-    wave: Vec<Result<Array3<f32>, Error>>,
-) -> Vec<Result<Outputs, Error>> {
-    let mut results: Vec<Option<Result<Outputs, Error>>> = Vec::new();
-    let mut waiting: Vec<(usize, Array3<f32>)> = Vec::new();
-    for (index, pixels) in wave.into_iter().enumerate() {
-        results.push(None);
-        match pixels {
-            Ok(pixels) => waiting.push((index, pixels)),
-            Err(error) => results[index] = Some(Err(error)),
-        }
-    }
-    while let Some((_, pixels)) = waiting.first() {
-        let dim = pixels.dim();
-        let mut room = batch_size(model, options.batch, dim.1, dim.2);
-        let taken = |pixels: &Array3<f32>, room: &mut usize| {
-            let fits = *room > 0 && pixels.dim() == dim;
-            *room -= usize::from(fits);
-            fits
-        };
-        let (batch, rest): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|(_, pixels)| taken(pixels, &mut room));
-        waiting = rest;
-        for (index, result) in forward_batch(model, options, &batch) {
-            results[index] = Some(result);
-        }
-    }
-    results.into_iter().flatten().collect()
-}
-
-fn forward_batch(
+/// Forwards pictures of one size together, and puts what `map` makes of each in its place.
+fn forward_batch<T>(
     model: &Model,
     options: FileOptions,
     batch: &[(usize, Array3<f32>)],
-) -> Vec<(usize, Result<Outputs, Error>)> {
-    let views: Vec<_> = batch.iter().map(|(_, pixels)| pixels.view()).collect();
-    let pixel_values = stack(Axis(0), &views).unwrap_or_else(|_| Array4::zeros((0, 0, 0, 0)));
-    let inputs = Inputs {
-        output_hidden_states: options.output_hidden_states,
-        output_attentions: options.output_attentions,
-        ..Inputs::new(pixel_values.view())
-    };
-    match model.forward(&inputs) {
+    map: &dyn Fn(&Outputs, usize) -> T,
+    wave: &mut Wave<T>,
+) {
+    match forward(model, options, batch) {
         Ok(outputs) => {
-            batch.iter().enumerate().map(|(item, (index, _))| (*index, Ok(outputs.item(item)))).collect()
+            for (item, (index, _)) in batch.iter().enumerate() {
+                wave.results[*index] = Some(Ok(map(&outputs, item)));
+            }
         }
         // What one picture of this size cannot have, none of them can: each says so for itself.
         Err(_) if batch.len() > 1 => {
-            batch.iter().flat_map(|one| forward_batch(model, options, std::slice::from_ref(one))).collect()
+            for one in batch {
+                forward_batch(model, options, std::slice::from_ref(one), map, wave);
+            }
         }
-        Err(error) => batch.iter().map(|(index, _)| *index).zip(std::iter::once(Err(error))).collect(),
+        Err(error) => wave.results[batch[0].0] = Some(Err(error)),
+    }
+}
+
+fn forward(model: &Model, options: FileOptions, batch: &[(usize, Array3<f32>)]) -> Result<Outputs, Error> {
+    let views: Vec<_> = batch.iter().map(|(_, pixels)| pixels.view()).collect();
+    #[allow(clippy::expect_used)] // `Wave::next_batch` puts pictures of one size together, at least one
+    let pixel_values: Array4<f32> = stack(Axis(0), &views).expect("pictures of one size");
+    model.forward(&Inputs {
+        output_hidden_states: options.output_hidden_states,
+        output_attentions: options.output_attentions,
+        eager_attention: options.eager_attention,
+        ..Inputs::new(pixel_values.view())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(side: usize) -> Result<Array3<f32>, Error> {
+        Ok(Array3::zeros((3, side, side)))
+    }
+
+    fn failed() -> Result<Array3<f32>, Error> {
+        Err(Error::ProcessorOption { option: "size", reason: "of the test".to_owned() })
+    }
+
+    #[test]
+    fn a_batch_is_the_first_waiting_picture_and_others_of_its_size() {
+        let mut wave = Wave::<()>::new(vec![picture(1), picture(2), failed(), picture(1), picture(1)]);
+        let places = |batch: Vec<(usize, Array3<f32>)>| batch.into_iter().map(|(i, _)| i).collect::<Vec<_>>();
+        assert_eq!(wave.next_batch(|_| 2).map(places), Some(vec![0, 3]));
+        assert_eq!(wave.next_batch(|_| 2).map(places), Some(vec![1]));
+        assert_eq!(wave.next_batch(|_| 2).map(places), Some(vec![4]));
+        assert_eq!(wave.next_batch(|_| 2).map(places), None);
+    }
+
+    #[test]
+    fn results_are_given_back_in_order_as_soon_as_they_are_there() {
+        let mut wave = Wave::new(vec![picture(1), failed(), picture(2), picture(1)]);
+        let places =
+            |ready: Vec<(usize, Result<char, Error>)>| ready.into_iter().map(|(i, _)| i).collect::<Vec<_>>();
+        assert_eq!(places(wave.take_ready()), [0; 0]);
+        (wave.results[0], wave.results[3]) = (Some(Ok('a')), Some(Ok('d')));
+        assert_eq!(places(wave.take_ready()), [0, 1]);
+        wave.results[2] = Some(Ok('c'));
+        assert_eq!(places(wave.take_ready()), [2, 3]);
+        assert_eq!(places(wave.take_ready()), [0; 0]);
     }
 }

@@ -12,6 +12,9 @@ use std::{
 /// Floats that `hash32` inputs may ask for: 1 GiB, more than 50 pictures of 2048 × 2048.
 const MAX_HASHED: usize = 1 << 28;
 
+/// Bytes of a golden: it is read into memory.
+const MAX_BYTES: u64 = 8 << 30;
+
 /// A golden, read into memory.
 #[derive(Debug)]
 pub struct Golden {
@@ -31,8 +34,13 @@ impl Golden {
     /// A file that is no safetensors file, has no pixels, inputs that are not taken yet, no expected tensor, or
     /// tensors that are not f32.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let bytes = fs::read(path).map_err(|source| Error::Read { path: path.to_owned(), source })?;
-        Self::parse(path, &bytes)
+        let unreadable = |source| Error::Read { path: path.to_owned(), source };
+        let about = fs::metadata(path).map_err(unreadable)?;
+        if !about.is_file() || about.len() > MAX_BYTES {
+            let reason = format!("is no regular file of at most {} GiB", MAX_BYTES >> 30);
+            return Err(Error::Golden { path: path.to_owned(), reason });
+        }
+        Self::parse(path, &fs::read(path).map_err(unreadable)?)
     }
 
     fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {

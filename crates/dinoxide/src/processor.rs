@@ -6,10 +6,10 @@ use dinoxide_checkpoint::{
     processor_config::{ProcessorKind, SizeSpec},
 };
 use dinoxide_image::{
-    DecodeOptions, HeightWidth, Normalize, Order, Picture, ProcessorSpec, Resample, Resize, Size,
-    decode_file, process,
+    DecodeOptions, HeightWidth, ImageError, Normalize, Order, Picture, PixelValues, ProcessorSpec, Resample,
+    Resize, Size, decode_file, process,
 };
-use ndarray::Array3;
+use ndarray::{Array3, Axis};
 use std::{ffi::OsStr, path::Path};
 
 /// Turns pictures into what a model takes.
@@ -17,6 +17,7 @@ use std::{ffi::OsStr, path::Path};
 pub struct ImageProcessor {
     spec: ProcessorSpec,
     decode: DecodeOptions,
+    pads_to_largest: bool,
 }
 
 impl ImageProcessor {
@@ -41,7 +42,9 @@ impl ImageProcessor {
     /// # Errors
     /// A step that is on without what it needs, or that cannot be carried out.
     pub fn from_config(config: &ProcessorConfig) -> Result<Self, Error> {
-        Ok(Self { spec: spec(config)?, decode: DecodeOptions::default() })
+        // Only the torchvision Bit processor pads; the DINOv3 one ignores the flag.
+        let pads = config.do_pad && config.pad_size.is_none() && config.kind == ProcessorKind::Bit;
+        Ok(Self { spec: spec(config)?, decode: DecodeOptions::default(), pads_to_largest: pads })
     }
 
     /// The steps.
@@ -86,14 +89,39 @@ impl ImageProcessor {
         self
     }
 
+    /// Whether pictures are padded to the largest of their batch: `do_pad` without `pad_size`.
+    #[must_use]
+    pub fn pads_to_largest(&self) -> bool {
+        self.pads_to_largest
+    }
+
+    /// Pads pictures [3, H, W] with zeros, at the bottom and right, to the largest height and width among them, when
+    /// the processor does so.
+    ///
+    /// # Errors
+    /// A result above the limit of pixels.
+    pub fn pad_to_largest(&self, pictures: Vec<Array3<f32>>) -> Result<Vec<Array3<f32>>, Error> {
+        if !self.pads_to_largest {
+            return Ok(pictures);
+        }
+        let largest = |axis| pictures.iter().map(|picture| picture.len_of(axis)).max().unwrap_or(0);
+        let (height, width) = (largest(Axis(1)), largest(Axis(2)));
+        let pad = |picture: Array3<f32>| {
+            let (channels, rows, columns) = picture.dim();
+            let (data, _) = picture.as_standard_layout().into_owned().into_raw_vec_and_offset();
+            let values = PixelValues { data, channels, height: rows, width: columns };
+            Ok(array(values.pad(height, width, self.spec.max_output_pixels)?))
+        };
+        pictures.into_iter().map(pad).collect()
+    }
+
     /// Reads a picture file and processes it: [3, H, W].
     ///
     /// # Errors
     /// A file that is not a whole picture of a known format within the limits; every error names the file.
     pub fn open(&self, path: &Path) -> Result<Array3<f32>, Error> {
         let picture = decode_file(path, &self.decode)?;
-        let error =
-            |error| dinoxide_image::ImageError::File { path: path.to_owned(), error: Box::new(error) };
+        let error = |error| ImageError::File { path: path.to_owned(), error: Box::new(error) };
         Ok(array(process(&picture, &self.spec).map_err(error)?))
     }
 
@@ -106,9 +134,10 @@ impl ImageProcessor {
     }
 }
 
-fn array(values: dinoxide_image::PixelValues) -> Array3<f32> {
+fn array(values: PixelValues) -> Array3<f32> {
     let dim = (values.channels, values.height, values.width);
-    Array3::from_shape_vec(dim, values.data).unwrap_or_else(|_| Array3::zeros(dim))
+    #[allow(clippy::expect_used)] // pixel values hold as many elements as their sizes say
+    Array3::from_shape_vec(dim, values.data).expect("as many elements as the shape has")
 }
 
 /// A resize that stands to `wanted` as it stood to `crop`.
@@ -226,6 +255,18 @@ mod tests {
         let config = ProcessorConfig::new(ProcessorKind::DINOv3ViT);
         let processor = ImageProcessor::from_config(&config).unwrap().with_size(512, 384).without_crop();
         assert_eq!(resized(&processor), Size::Exact { height: 512, width: 384 });
+    }
+
+    #[test]
+    fn do_pad_without_a_size_pads_to_the_largest_of_the_batch() {
+        let config = ProcessorConfig { do_pad: true, ..ProcessorConfig::new(ProcessorKind::Bit) };
+        let processor = ImageProcessor::from_config(&config).unwrap();
+        assert!(processor.pads_to_largest());
+        let pictures = vec![Array3::from_elem((3, 2, 5), 1.0), Array3::from_elem((3, 4, 1), 1.0)];
+        let padded = processor.pad_to_largest(pictures).unwrap();
+        assert!(padded.iter().all(|picture| picture.dim() == (3, 4, 5)));
+        assert_eq!(padded.iter().map(|picture| picture.sum()).collect::<Vec<_>>(), [30.0, 12.0]);
+        assert_eq!((padded[0][[2, 1, 4]], padded[0][[2, 2, 0]]), (1.0, 0.0));
     }
 
     #[test]

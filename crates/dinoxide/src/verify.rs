@@ -100,7 +100,7 @@ fn names(outputs: &Outputs) -> String {
 }
 
 /// Values in [−2, 2) made by hashing the index, exact in f32, the same on every machine and in Python
-/// (`tools/golden/hash32.py`): h = (i + 1)·2654435761 + seed·40503 mod 2³²; `h ^= h >> 16`; `h *= 2246822519`;
+/// (`tools/golden/common.py`): h = (i + 1)·2654435761 + seed·40503 mod 2³²; `h ^= h >> 16`; `h *= 2246822519`;
 /// `h ^= h >> 13`; (h >> 8) / 2²² − 2.
 #[must_use]
 pub fn hash32(seed: u32, len: usize) -> Vec<f32> {

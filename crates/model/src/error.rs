@@ -49,13 +49,23 @@ pub enum ModelError {
         /// Patch columns of the picture.
         cols: usize,
     },
-    /// Sizes whose product does not fit in memory addresses.
-    #[error("{what} of shape {shape:?} is too large")]
+    /// More memory than an address can name, or than the system gives.
+    #[error("{what} of shape {shape:?} do not fit in memory")]
     TooLarge {
         /// The tensor.
         what: &'static str,
         /// Its shape.
         shape: Vec<usize>,
+    },
+    /// Attentions, which are quadratic in the tokens, above the limit.
+    #[error("attentions of {layers} layers, {shape:?} each, exceed the limit of {} GiB", limit >> 30)]
+    AttentionsTooLarge {
+        /// Shape of one layer's: [B, A, S, S].
+        shape: Vec<usize>,
+        /// How many layers' would be kept.
+        layers: usize,
+        /// [`crate::MAX_ATTENTION_BYTES`].
+        limit: usize,
     },
     /// Attentions were asked of a model that has none.
     #[error("a {model_type} model has no attentions")]

@@ -7,12 +7,15 @@
 mod error;
 mod families;
 mod layers;
+mod memory;
 mod model;
 mod outputs;
+mod pixels;
 mod shape;
 mod weights;
 
 pub use error::ModelError;
+pub use memory::MAX_ATTENTION_BYTES;
 pub use model::Model;
 pub use outputs::{Inputs, Outputs};
 pub use shape::Grid;

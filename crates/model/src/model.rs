@@ -2,7 +2,8 @@
 
 use crate::{
     Inputs, ModelError, Outputs,
-    families::{dinov2::Dinov2, dinov3_convnext::DINOv3ConvNext, dinov3_vit::DINOv3Vit},
+    families::{dinov2, dinov3_convnext::DINOv3ConvNext, dinov3_vit},
+    layers::vit::Vit,
     weights::Weights,
 };
 use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
@@ -17,9 +18,8 @@ pub struct Model {
 
 #[derive(Debug)]
 enum Family {
-    Dinov2(Dinov2),
-    DINOv3Vit(DINOv3Vit),
-    DINOv3ConvNext(DINOv3ConvNext),
+    Vit(Box<Vit>),
+    ConvNext(DINOv3ConvNext),
 }
 
 impl Model {
@@ -30,14 +30,12 @@ impl Model {
     pub fn load(ctx: &Context, checkpoint: &Checkpoint) -> Result<Self, ModelError> {
         let weights = Weights::new(ctx, checkpoint.tensors());
         let family = match checkpoint.config() {
-            ModelConfig::Dinov2(config) => Family::Dinov2(Dinov2::load(&weights, config)?),
+            ModelConfig::Dinov2(config) => Family::Vit(Box::new(dinov2::load(&weights, config)?)),
             ModelConfig::Dinov2WithRegisters(config) => {
-                Family::Dinov2(Dinov2::load_with_registers(&weights, config)?)
+                Family::Vit(Box::new(dinov2::load_with_registers(&weights, config)?))
             }
-            ModelConfig::DINOv3Vit(config) => Family::DINOv3Vit(DINOv3Vit::load(&weights, config)?),
-            ModelConfig::DINOv3ConvNext(config) => {
-                Family::DINOv3ConvNext(DINOv3ConvNext::load(&weights, config)?)
-            }
+            ModelConfig::DINOv3Vit(config) => Family::Vit(Box::new(dinov3_vit::load(&weights, config)?)),
+            ModelConfig::DINOv3ConvNext(config) => Family::ConvNext(DINOv3ConvNext::load(&weights, config)?),
         };
         Ok(Self { family, isa: ctx.isa() })
     }
@@ -52,9 +50,8 @@ impl Model {
     #[must_use]
     pub fn weight_bytes(&self) -> usize {
         match &self.family {
-            Family::Dinov2(model) => model.bytes(),
-            Family::DINOv3Vit(model) => model.bytes(),
-            Family::DINOv3ConvNext(model) => model.bytes(),
+            Family::Vit(model) => model.bytes(),
+            Family::ConvNext(model) => model.bytes(),
         }
     }
 
@@ -64,12 +61,11 @@ impl Model {
     /// Pixels of a shape that the model cannot take; attentions asked of a ConvNeXt.
     pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
         ctx.install(|| match &self.family {
-            Family::Dinov2(model) => model.forward(ctx, inputs),
-            Family::DINOv3Vit(model) => model.forward(ctx, inputs),
-            Family::DINOv3ConvNext(_) if inputs.output_attentions => {
+            Family::Vit(model) => model.forward(ctx, inputs),
+            Family::ConvNext(_) if inputs.output_attentions => {
                 Err(ModelError::NoAttentions { model_type: "dinov3_convnext" })
             }
-            Family::DINOv3ConvNext(model) => model.forward(ctx, inputs),
+            Family::ConvNext(model) => model.forward(ctx, inputs),
         })
     }
 }

@@ -12,6 +12,8 @@ pub struct Inputs<'a> {
     pub output_hidden_states: bool,
     /// Also give `attentions`: runs the eager attention, whose memory is quadratic in the tokens.
     pub output_attentions: bool,
+    /// Run the eager attention without giving its probabilities (`attn_implementation="eager"`).
+    pub eager_attention: bool,
 }
 
 impl<'a> Inputs<'a> {
@@ -19,7 +21,7 @@ impl<'a> Inputs<'a> {
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
     pub fn new(pixel_values: ArrayView4<'a, f32>) -> Self {
-        Self { pixel_values, output_hidden_states: false, output_attentions: false }
+        Self { pixel_values, output_hidden_states: false, output_attentions: false, eager_attention: false }
     }
 }
 
@@ -50,6 +52,10 @@ impl Outputs {
         let pooler_output = last_hidden_state.slice(s![.., 0, ..]).to_owned();
         let (grid, prefix) = (shape.grid, shape.prefix);
         let Record { hidden_states, attentions, .. } = record;
+        let attentions = match attentions {
+            Attentions::Kept(all) => Some(all),
+            Attentions::Fused | Attentions::Dropped(_) => None,
+        };
         Self { last_hidden_state, pooler_output, hidden_states, attentions, grid, prefix }
     }
 
@@ -76,27 +82,40 @@ impl Outputs {
 #[derive(Debug)]
 pub(crate) struct Record {
     /// Shape of a hidden state.
-    dim: [usize; 3],
+    dim: (usize, usize, usize),
     hidden_states: Option<Vec<ArrayD<f32>>>,
-    attentions: Option<Vec<Array4<f32>>>,
+    attentions: Attentions,
+}
+
+/// What becomes of the attention probabilities.
+#[derive(Debug)]
+enum Attentions {
+    /// They are never made: the fused attention runs.
+    Fused,
+    /// Made by the eager attention, each layer's over the last one's.
+    Dropped(Vec<f32>),
+    /// Made by the eager attention and given to the caller.
+    Kept(Vec<Array4<f32>>),
 }
 
 impl Record {
     /// Collects what the inputs ask for.
     pub(crate) fn new(inputs: &Inputs<'_>, shape: &TokenShape) -> Self {
         Self {
-            dim: [shape.batch, shape.tokens(), shape.hidden_size],
+            dim: (shape.batch, shape.tokens(), shape.hidden_size),
             hidden_states: inputs.output_hidden_states.then(Vec::new),
-            attentions: inputs.output_attentions.then(Vec::new),
+            attentions: match (inputs.output_attentions, inputs.eager_attention) {
+                (true, _) => Attentions::Kept(Vec::new()),
+                (false, true) => Attentions::Dropped(Vec::new()),
+                (false, false) => Attentions::Fused,
+            },
         }
     }
 
     /// Keeps a copy of the tokens [B, S, D].
     pub(crate) fn hidden_state(&mut self, x: &[f32]) {
-        if let Some(states) = &mut self.hidden_states {
-            let [batch, tokens, width] = self.dim;
-            states.push(array3((batch, tokens, width), x.to_vec()).into_dyn());
-        }
+        let dim = self.dim;
+        self.hidden_tensor(|| array3(dim, x.to_vec()).into_dyn());
     }
 
     /// Keeps a tensor as it is.
@@ -106,16 +125,34 @@ impl Record {
         }
     }
 
-    /// Room for the probabilities [B, A, S, S] of the next layer, when they were asked for.
+    /// Keeps the normed tokens in place of the last layer's output.
+    pub(crate) fn replace_last_hidden_state(&mut self, normed: &[f32]) {
+        self.hidden_states.as_mut().and_then(Vec::pop);
+        self.hidden_state(normed);
+    }
+
+    /// Room for the probabilities [B, A, S, S] of the next layer, when the eager attention is to run.
     pub(crate) fn attention(&mut self, shape: &TokenShape, heads: usize) -> Option<&mut [f32]> {
-        let attentions = self.attentions.as_mut()?;
-        attentions.push(Array4::zeros((shape.batch, heads, shape.tokens(), shape.tokens())));
-        attentions.last_mut()?.as_slice_mut()
+        let dim = (shape.batch, heads, shape.tokens(), shape.tokens());
+        match &mut self.attentions {
+            Attentions::Fused => None,
+            Attentions::Dropped(one) => {
+                one.resize(dim.0 * dim.1 * dim.2 * dim.3, 0.0);
+                Some(one)
+            }
+            Attentions::Kept(all) => {
+                all.push(Array4::zeros(dim));
+                all.last_mut()?.as_slice_mut()
+            }
+        }
     }
 }
 
 /// A [B, S, D] array over its elements in order.
+///
+/// # Panics
+/// When `data` has another length, which is a mistake of the caller.
 pub(crate) fn array3(dim: (usize, usize, usize), data: Vec<f32>) -> Array3<f32> {
-    debug_assert_eq!(dim.0 * dim.1 * dim.2, data.len());
-    Array3::from_shape_vec(dim, data).unwrap_or_else(|_| Array3::zeros(dim))
+    #[allow(clippy::expect_used)] // the callers make `data` of this length
+    Array3::from_shape_vec(dim, data).expect("as many elements as the shape has")
 }

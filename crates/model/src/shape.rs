@@ -1,7 +1,5 @@
 //! The sizes that travel with the tokens: nothing downstream recomputes the grid.
 
-use crate::ModelError;
-
 /// Patches of a picture: (rows, cols).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grid {
@@ -32,6 +30,8 @@ pub(crate) struct TokenShape {
     /// CLS and registers.
     pub(crate) prefix: usize,
     pub(crate) grid: Grid,
+    /// Whether the picture's pixels are a square: a position table of as many places is then not resized.
+    pub(crate) square: bool,
     /// D.
     pub(crate) hidden_size: usize,
 }
@@ -50,14 +50,5 @@ impl TokenShape {
     /// B·S·D.
     pub(crate) fn len(&self) -> usize {
         self.rows() * self.hidden_size
-    }
-
-    /// Refuses shapes whose widest buffer (`width` floats a token) cannot be addressed.
-    pub(crate) fn check(&self, width: usize) -> Result<(), ModelError> {
-        let floats = self.batch.checked_mul(self.tokens()).and_then(|rows| rows.checked_mul(width));
-        match floats.and_then(|floats| floats.checked_mul(size_of::<f32>())) {
-            Some(bytes) if isize::try_from(bytes).is_ok() => Ok(()),
-            _ => Err(ModelError::TooLarge { what: "tokens", shape: vec![self.batch, self.tokens(), width] }),
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! token. All of them give the golden; what disagrees is refused with both sizes.
 
 use crate::fixtures::fixture;
-use dinoxide::{Checkpoint, ContextOptions, Golden, Model, verify};
+use dinoxide::{Checkpoint, ContextOptions, Golden, Inputs, Model, verify};
 use dinoxide_testkit::tolerance::TINY_MODEL_MAX_ABS;
 use safetensors::{SafeTensors, serialize};
 use serde_json::{Value, json};
@@ -80,4 +80,18 @@ fn an_unknown_activation_is_a_typed_error() {
     let checkpoint = Checkpoint::from_bytes(&config, None, read("model.safetensors")).unwrap();
     let error = Model::from_checkpoint(&checkpoint, ContextOptions::default()).unwrap_err().to_string();
     assert!(error.contains("gelu_of_the_future") && error.contains("hidden_act"), "{error}");
+}
+
+#[test]
+fn tied_last_hidden_states_are_the_normed_ones() {
+    let config = config(&json!({"tie_last_hidden_states": true}));
+    let checkpoint = Checkpoint::from_bytes(&config, None, read("model.safetensors")).unwrap();
+    let model = Model::from_checkpoint(&checkpoint, ContextOptions::default()).unwrap();
+    let golden = Golden::open(&fixture("dinov2/golden-small.safetensors")).unwrap();
+    let asked = Inputs { output_hidden_states: true, ..Inputs::new(golden.pixel_values()) };
+    let outputs = model.forward(&asked).unwrap();
+    let states = outputs.hidden_states.unwrap();
+    assert_eq!(states.len(), 3);
+    assert_eq!(states[2], outputs.last_hidden_state.into_dyn());
+    assert_ne!(states[1], states[2]);
 }

@@ -123,3 +123,25 @@ fn pictures_that_do_not_fit_are_typed_errors() {
     let error = convnext.forward(&asked).unwrap_err();
     assert!(matches!(error, dinoxide::Error::Model(ModelError::NoAttentions { .. })), "{error}");
 }
+
+#[test]
+fn attentions_above_the_limit_are_refused_before_they_are_made() {
+    let model = model("dinov2", Isa::best(), 1);
+    let pixels = Array4::zeros((1, 3, 700, 700)); // 30,626 tokens: 2 layers of 2 heads are 15 GB
+    let asked = Inputs { output_attentions: true, ..Inputs::new(pixels.view()) };
+    let error = model.forward(&asked).unwrap_err();
+    assert!(matches!(error, dinoxide::Error::Model(ModelError::AttentionsTooLarge { .. })), "{error}");
+}
+
+#[test]
+fn the_eager_attention_without_its_probabilities_gives_the_same_as_with() {
+    for name in ["dinov2", "dinov3-vit"] {
+        let model = model(name, Isa::best(), 2);
+        let pixels = pixels(5, 40, 28);
+        let with = Inputs { output_attentions: true, ..Inputs::new(pixels.view()) };
+        let without = Inputs { eager_attention: true, ..Inputs::new(pixels.view()) };
+        let (with, without) = (model.forward(&with).unwrap(), model.forward(&without).unwrap());
+        assert_eq!(bits(&with), bits(&without), "{name}");
+        assert!(without.attentions.is_none());
+    }
+}

@@ -5,7 +5,7 @@
 //! Source: Transformers 5.24 `models/dinov2/modeling_dinov2.py`, `models/dinov2_with_registers/…`.
 
 use crate::{
-    Inputs, ModelError, Outputs,
+    ModelError,
     layers::{
         attention::AttentionConfig,
         encoder::Encoder,
@@ -15,95 +15,58 @@ use crate::{
         patch_embed::{PatchConfig, PatchEmbed},
         position_table::{PositionTable, TableResize},
         prefix::Prefix,
+        vit::{Positions, Vit},
     },
-    outputs::Record,
-    shape::TokenShape,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::{Dinov2Config, Dinov2WithRegistersConfig};
-use dinoxide_kernels::{Activation, Context};
+use dinoxide_kernels::Activation;
 
 const ATTENTION: [&str; 4] = ["attention.query", "attention.key", "attention.value", "output.dense"];
 
-/// A DINOv2 model.
-#[derive(Debug)]
-pub(crate) struct Dinov2 {
-    patch_embed: PatchEmbed,
-    prefix: Prefix,
-    positions: PositionTable,
-    encoder: Encoder,
-    layernorm: LayerNorm,
-    hidden_size: usize,
+/// Reads a plain DINOv2.
+pub(crate) fn load(weights: &Weights<'_>, config: &Dinov2Config) -> Result<Vit, ModelError> {
+    load_variant(weights, config, 0, TableResize::Bicubic)
 }
 
-impl Dinov2 {
-    /// Reads a plain DINOv2.
-    pub(crate) fn load(weights: &Weights<'_>, config: &Dinov2Config) -> Result<Self, ModelError> {
-        Self::load_variant(weights, config, 0, TableResize::Bicubic)
-    }
+/// Reads a DINOv2 with registers.
+pub(crate) fn load_with_registers(
+    weights: &Weights<'_>,
+    config: &Dinov2WithRegistersConfig,
+) -> Result<Vit, ModelError> {
+    load_variant(weights, &config.base, config.num_register_tokens, TableResize::BicubicAntialias)
+}
 
-    /// Reads a DINOv2 with registers.
-    pub(crate) fn load_with_registers(
-        weights: &Weights<'_>,
-        config: &Dinov2WithRegistersConfig,
-    ) -> Result<Self, ModelError> {
-        Self::load_variant(weights, &config.base, config.num_register_tokens, TableResize::BicubicAntialias)
-    }
-
-    fn load_variant(
-        weights: &Weights<'_>,
-        config: &Dinov2Config,
-        registers: usize,
-        resize: TableResize,
-    ) -> Result<Self, ModelError> {
-        let (width, eps) = (config.hidden_size, config.layer_norm_eps);
-        let (embeddings, native) = (weights.at("embeddings"), config.position_grid());
-        let patch = (config.patch_size.height, config.patch_size.width);
-        let patch = PatchConfig { channels: config.num_channels, patch, hidden_size: width };
-        let attention = AttentionConfig {
-            hidden_size: width,
-            heads: config.num_attention_heads,
-            head_dim: config.head_dim(),
-            bias: [config.qkv_bias, config.qkv_bias, config.qkv_bias, true],
-            names: ATTENTION,
-        };
-        let layer = |i| {
-            let place = weights.at(format_args!("encoder.layer.{i}"));
-            Layer::load(&place, &attention, eps, |mlp| load_mlp(mlp, config))
-        };
-        Ok(Self {
-            patch_embed: PatchEmbed::load(&embeddings.at("patch_embeddings.projection"), patch)?,
-            prefix: Prefix::load(&embeddings, registers, width)?,
-            positions: PositionTable::load(&embeddings, native.height * native.width, width, resize)?,
-            encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
-            layernorm: LayerNorm::load(&weights.at("layernorm"), width, eps)?,
-            hidden_size: width,
-        })
-    }
-
-    /// Bytes of the packed weights.
-    pub(crate) fn bytes(&self) -> usize {
-        self.patch_embed.bytes() + self.encoder.bytes()
-    }
-
-    /// From pixels to the normed tokens.
-    pub(crate) fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
-        let pixels = &inputs.pixel_values;
-        let grid = self.patch_embed.grid(pixels)?;
-        let (batch, prefix, hidden_size) = (pixels.dim().0, self.prefix.len(), self.hidden_size);
-        let shape = TokenShape { batch, prefix, grid, hidden_size };
-        shape.check(self.encoder.scratch_width())?;
-
-        let mut x = vec![0.0; shape.len()]; // [B, S, D]
-        self.prefix.write(&shape, &mut x);
-        self.patch_embed.forward(ctx, pixels, &shape, &mut x);
-        self.positions.add(ctx, &shape, &mut x)?;
-        let mut record = Record::new(inputs, &shape);
-        self.encoder.forward(ctx, shape, None, &mut x, &mut record);
-        let mut normed = vec![0.0; x.len()];
-        self.layernorm.forward(ctx, &x, &mut normed);
-        Ok(Outputs::new(&shape, normed, record))
-    }
+fn load_variant(
+    weights: &Weights<'_>,
+    config: &Dinov2Config,
+    registers: usize,
+    resize: TableResize,
+) -> Result<Vit, ModelError> {
+    let (width, eps) = (config.hidden_size, config.layer_norm_eps);
+    let (embeddings, native) = (weights.at("embeddings"), config.position_grid());
+    let patch = (config.patch_size.height, config.patch_size.width);
+    let patch = PatchConfig { channels: config.num_channels, patch, hidden_size: width };
+    let attention = AttentionConfig {
+        hidden_size: width,
+        heads: config.num_attention_heads,
+        head_dim: config.head_dim(),
+        bias: [config.qkv_bias, config.qkv_bias, config.qkv_bias, true],
+        names: ATTENTION,
+    };
+    let layer = |i| {
+        let place = weights.at(format_args!("encoder.layer.{i}"));
+        Layer::load(&place, &attention, eps, |mlp| load_mlp(mlp, config))
+    };
+    let table = PositionTable::load(&embeddings, native.height * native.width, width, resize)?;
+    Ok(Vit {
+        patch_embed: PatchEmbed::load(&embeddings.at("patch_embeddings.projection"), patch)?,
+        prefix: Prefix::load(&embeddings, registers, width)?,
+        positions: Positions::Table(table),
+        encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
+        norm: LayerNorm::load(&weights.at("layernorm"), width, eps)?,
+        tie_last_hidden_states: config.common.tie_last_hidden_states == Some(true),
+    })
 }
 
 /// SwiGLU is always gated by SiLU, whatever `hidden_act` says.

@@ -10,7 +10,9 @@ use crate::{
         convnext::{ConvNextLayer, Downsample, Map},
         layer_norm::LayerNorm,
     },
+    memory,
     outputs::Record,
+    pixels::{slice, standard},
     shape::TokenShape,
     weights::Weights,
 };
@@ -69,6 +71,7 @@ impl DINOv3ConvNext {
     pub(crate) fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
         let pixels = &inputs.pixel_values;
         let shape = self.shape(pixels)?;
+        self.check_memory(pixels)?;
         let mut record = Record::new(inputs, &shape);
         record.hidden_tensor(|| pixels.to_owned().into_dyn());
 
@@ -98,23 +101,36 @@ impl DINOv3ConvNext {
             let least: usize = self.stages.iter().map(|stage| stage.downsample.stride()).product();
             return Err(ModelError::TooSmall { height, width, least_height: least, least_width: least });
         }
-        let shape = TokenShape { batch, prefix: 1, grid, hidden_size: self.hidden_size };
-        shape.check(self.hidden_size)?;
-        Ok(shape)
+        let square = height == width;
+        Ok(TokenShape { batch, prefix: 1, grid, square, hidden_size: self.hidden_size })
+    }
+
+    /// Refuses pictures whose first maps, the largest, cannot be had.
+    fn check_memory(&self, pixels: &ArrayView4<'_, f32>) -> Result<(), ModelError> {
+        let (batch, _, height, width) = pixels.dim();
+        let first = &self.stages[0];
+        let (rows, cols) = (height / first.downsample.stride(), width / first.downsample.stride());
+        // The patches, the map before and after its norm, and the layers' working memory.
+        let floats = first.downsample.row_len() + 2 * first.downsample.outputs() + first.scratch_width();
+        let shape = [batch, rows, cols, floats];
+        memory::probe("maps", &shape, &[memory::bytes("maps", &shape)?])
     }
 
     fn first_map(&self, ctx: &Context, pixels: &ArrayView4<'_, f32>) -> Map {
         let (batch, _, height, width) = pixels.dim();
-        let pixels = pixels.as_standard_layout();
-        let pixels = pixels.as_slice().unwrap_or_default();
-        self.stages[0].downsample.forward_pixels(ctx, pixels, (batch, height, width))
+        let pixels = standard(pixels);
+        self.stages[0].downsample.forward_pixels(ctx, slice(&pixels), (batch, height, width))
     }
 }
 
 impl Stage {
+    /// Floats a place of working memory, the widest layer's.
+    fn scratch_width(&self) -> usize {
+        self.layers.iter().map(ConvNextLayer::scratch_width).max().unwrap_or(0)
+    }
+
     fn forward_layers(&self, ctx: &Context, map: &mut Map) {
-        let width = self.layers.iter().map(ConvNextLayer::scratch_width).max().unwrap_or(0);
-        let mut scratch = ctx.scratch(map.rows() * width);
+        let mut scratch = ctx.scratch(map.rows() * self.scratch_width());
         for layer in &self.layers {
             layer.forward(ctx, map, &mut scratch);
         }
@@ -124,11 +140,9 @@ impl Stage {
 /// [B, H, W, C] to [B, C, H, W].
 fn channels_first(map: &Map) -> ArrayD<f32> {
     let dim = (map.batch, map.height, map.width, map.channels);
-    let view = ArrayView4::from_shape(dim, &map.data);
-    view.map_or_else(
-        |_| ArrayD::zeros(vec![0]),
-        |view| view.permuted_axes([0, 3, 1, 2]).as_standard_layout().into_owned().into_dyn(),
-    )
+    #[allow(clippy::expect_used)] // a map holds as many elements as its sizes say
+    let map = ArrayView4::from_shape(dim, &map.data).expect("as many elements as the map has");
+    map.permuted_axes([0, 3, 1, 2]).as_standard_layout().into_owned().into_dyn()
 }
 
 /// The mean over the places of each map, then the places: [B, 1 + h·w, C]. The mean is summed in f64.

@@ -3,7 +3,7 @@
 //! Source: Transformers 5.24 `models/dinov3_vit/modeling_dinov3_vit.py`.
 
 use crate::{
-    Inputs, ModelError, Outputs,
+    ModelError,
     layers::{
         attention::AttentionConfig,
         axial_rope::AxialRope,
@@ -13,78 +13,39 @@ use crate::{
         mlp::{Mlp, MlpShape},
         patch_embed::{PatchConfig, PatchEmbed},
         prefix::Prefix,
+        vit::{Positions, Vit},
     },
-    outputs::Record,
-    shape::TokenShape,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::DINOv3ViTConfig;
-use dinoxide_kernels::Context;
 
 const ATTENTION: [&str; 4] = ["q_proj", "k_proj", "v_proj", "o_proj"];
 
-/// A DINOv3 ViT.
-#[derive(Debug)]
-pub(crate) struct DINOv3Vit {
-    patch_embed: PatchEmbed,
-    prefix: Prefix,
-    rope: AxialRope,
-    encoder: Encoder,
-    norm: LayerNorm,
-    hidden_size: usize,
-}
-
-impl DINOv3Vit {
-    /// Reads the model.
-    pub(crate) fn load(weights: &Weights<'_>, config: &DINOv3ViTConfig) -> Result<Self, ModelError> {
-        let (width, eps) = (config.hidden_size, config.layer_norm_eps);
-        let embeddings = weights.at("embeddings");
-        let patch = (config.patch_size.height, config.patch_size.width);
-        let patch = PatchConfig { channels: config.num_channels, patch, hidden_size: width };
-        let attention = AttentionConfig {
-            hidden_size: width,
-            heads: config.num_attention_heads,
-            head_dim: config.head_dim(),
-            bias: [config.query_bias, config.key_bias, config.value_bias, config.proj_bias],
-            names: ATTENTION,
-        };
-        let layer = |i| {
-            let place = weights.at(format_args!("layer.{i}"));
-            Layer::load(&place, &attention, eps, |mlp| load_mlp(mlp, config))
-        };
-        Ok(Self {
-            patch_embed: PatchEmbed::load(&embeddings.at("patch_embeddings"), patch)?,
-            prefix: Prefix::load(&embeddings, config.num_register_tokens, width)?,
-            rope: AxialRope::new(config.head_dim(), config.rope_theta),
-            encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
-            norm: LayerNorm::load(&weights.at("norm"), width, eps)?,
-            hidden_size: width,
-        })
-    }
-
-    /// Bytes of the packed weights.
-    pub(crate) fn bytes(&self) -> usize {
-        self.patch_embed.bytes() + self.encoder.bytes()
-    }
-
-    /// From pixels to the normed tokens.
-    pub(crate) fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
-        let pixels = &inputs.pixel_values;
-        let grid = self.patch_embed.grid(pixels)?;
-        let (batch, prefix, hidden_size) = (pixels.dim().0, self.prefix.len(), self.hidden_size);
-        let shape = TokenShape { batch, prefix, grid, hidden_size };
-        shape.check(self.encoder.scratch_width())?;
-
-        let mut x = vec![0.0; shape.len()]; // [B, S, D]
-        self.prefix.write(&shape, &mut x);
-        self.patch_embed.forward(ctx, pixels, &shape, &mut x);
-        let rope = self.rope.table(grid)?;
-        let mut record = Record::new(inputs, &shape);
-        self.encoder.forward(ctx, shape, Some(&rope), &mut x, &mut record);
-        let mut normed = vec![0.0; x.len()];
-        self.norm.forward(ctx, &x, &mut normed);
-        Ok(Outputs::new(&shape, normed, record))
-    }
+/// Reads a DINOv3 ViT.
+pub(crate) fn load(weights: &Weights<'_>, config: &DINOv3ViTConfig) -> Result<Vit, ModelError> {
+    let (width, eps) = (config.hidden_size, config.layer_norm_eps);
+    let embeddings = weights.at("embeddings");
+    let patch = (config.patch_size.height, config.patch_size.width);
+    let patch = PatchConfig { channels: config.num_channels, patch, hidden_size: width };
+    let attention = AttentionConfig {
+        hidden_size: width,
+        heads: config.num_attention_heads,
+        head_dim: config.head_dim(),
+        bias: [config.query_bias, config.key_bias, config.value_bias, config.proj_bias],
+        names: ATTENTION,
+    };
+    let layer = |i| {
+        let place = weights.at(format_args!("layer.{i}"));
+        Layer::load(&place, &attention, eps, |mlp| load_mlp(mlp, config))
+    };
+    Ok(Vit {
+        patch_embed: PatchEmbed::load(&embeddings.at("patch_embeddings"), patch)?,
+        prefix: Prefix::load(&embeddings, config.num_register_tokens, width)?,
+        positions: Positions::Rope(AxialRope::new(config.head_dim(), config.rope_theta)),
+        encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
+        norm: LayerNorm::load(&weights.at("norm"), width, eps)?,
+        tie_last_hidden_states: config.common.tie_last_hidden_states == Some(true),
+    })
 }
 
 /// Gated or plain, both with `hidden_act` and `intermediate_size` as they stand in the config.

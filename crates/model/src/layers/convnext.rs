@@ -19,7 +19,7 @@ use dinoxide_kernels::{
 };
 
 /// A channels-last map.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Map {
     pub(crate) batch: usize,
     pub(crate) height: usize,
@@ -43,7 +43,6 @@ pub(crate) struct Downsample {
     convolution: Linear,
     stride: usize,
     channels: usize,
-    first: bool,
 }
 
 impl Downsample {
@@ -60,7 +59,7 @@ impl Downsample {
         let bias = Some(weights.read("0.bias", &[outputs])?);
         let convolution = Linear::new(weights, &weight, shape, bias);
         let norm = LayerNorm::load(&weights.at("1"), outputs, eps)?;
-        Ok(Self { norm, convolution, stride, channels, first: true })
+        Ok(Self { norm, convolution, stride, channels })
     }
 
     /// Reads a later stage's: norm `0`, then convolution `1` [C_s, C_(s−1), 2, 2].
@@ -77,12 +76,22 @@ impl Downsample {
         let weight = channels_innermost(&weight, outputs, channels, stride * stride);
         let convolution = Linear::new(weights, &weight, shape, bias);
         let norm = LayerNorm::load(&weights.at("0"), channels, eps)?;
-        Ok(Self { norm, convolution, stride, channels, first: false })
+        Ok(Self { norm, convolution, stride, channels })
     }
 
     /// Pixels of input per pixel of output.
     pub(crate) fn stride(&self) -> usize {
         self.stride
+    }
+
+    /// Length of a patch.
+    pub(crate) fn row_len(&self) -> usize {
+        self.channels * self.stride * self.stride
+    }
+
+    /// Channels of the result.
+    pub(crate) fn outputs(&self) -> usize {
+        self.convolution.outputs()
     }
 
     /// Bytes of the packed weight.
@@ -92,12 +101,11 @@ impl Downsample {
 
     /// The first stage's: from `pixels` [B, C, H, W] to a map.
     pub(crate) fn forward_pixels(&self, ctx: &Context, pixels: &[f32], dim: (usize, usize, usize)) -> Map {
-        let (batch, height, width) = dim;
-        let convolved = self.convolve(ctx, pixels, dim, PatchLayout::ChannelsFirst);
-        debug_assert!(self.first && pixels.len() == batch * self.channels * height * width);
-        let mut out = convolved.clone();
-        self.norm.forward(ctx, &convolved.data, &mut out.data);
-        out
+        let mut map = self.convolve(ctx, pixels, dim, PatchLayout::ChannelsFirst);
+        let mut normed = vec![0.0; map.data.len()];
+        self.norm.forward(ctx, &map.data, &mut normed);
+        map.data = normed;
+        map
     }
 
     /// A later stage's: from map to map.

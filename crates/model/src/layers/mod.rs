@@ -12,3 +12,4 @@ pub(crate) mod mlp;
 pub(crate) mod patch_embed;
 pub(crate) mod position_table;
 pub(crate) mod prefix;
+pub(crate) mod vit;

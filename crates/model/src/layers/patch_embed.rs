@@ -4,6 +4,7 @@
 use crate::{
     ModelError,
     layers::linear::{Linear, LinearShape},
+    pixels::{slice, standard},
     shape::{Grid, TokenShape},
     weights::Weights,
 };
@@ -38,12 +39,16 @@ impl PatchEmbed {
         Ok(Self { config, projection: Linear::new(weights, &weight, shape, bias) })
     }
 
-    /// The grid of `pixel_values` [B, C, H, W].
+    /// The tokens that `pixel_values` [B, C, H, W] become, after `prefix` others.
     ///
     /// # Errors
     /// Another number of channels, or no complete patch.
-    pub(crate) fn grid(&self, pixel_values: &ArrayView4<'_, f32>) -> Result<Grid, ModelError> {
-        let (_, channels, height, width) = pixel_values.dim();
+    pub(crate) fn token_shape(
+        &self,
+        pixel_values: &ArrayView4<'_, f32>,
+        prefix: usize,
+    ) -> Result<TokenShape, ModelError> {
+        let (batch, channels, height, width) = pixel_values.dim();
         if channels != self.config.channels {
             return Err(ModelError::Channels { expected: self.config.channels, got: channels });
         }
@@ -52,7 +57,8 @@ impl PatchEmbed {
         if grid.is_empty() {
             return Err(ModelError::TooSmall { height, width, least_height, least_width });
         }
-        Ok(grid)
+        let (square, hidden_size) = (height == width, self.config.hidden_size);
+        Ok(TokenShape { batch, prefix, grid, square, hidden_size })
     }
 
     /// Bytes of the packed weight.
@@ -68,8 +74,7 @@ impl PatchEmbed {
         shape: &TokenShape,
         x: &mut [f32],
     ) {
-        let pixels = pixel_values.as_standard_layout();
-        let pixels = pixels.as_slice().unwrap_or_default();
+        let pixels = standard(pixel_values);
         let (_, channels, height, width) = pixel_values.dim();
         let (patch_height, patch_width) = self.config.patch;
         let layout = PatchLayout::ChannelsFirst;
@@ -77,7 +82,7 @@ impl PatchEmbed {
         let (rows, row_len) = (shape.grid.len(), patch.row_len());
         let mut matrix = ctx.scratch(rows * row_len);
         let items = x.chunks_exact_mut(shape.tokens() * shape.hidden_size);
-        for (picture, item) in pixels.chunks_exact(channels * height * width).zip(items) {
+        for (picture, item) in slice(&pixels).chunks_exact(channels * height * width).zip(items) {
             patches(ctx, &patch, picture, &mut matrix);
             let tokens = &mut item[shape.prefix * shape.hidden_size..];
             let mut tokens = MatMut::new(tokens, rows, shape.hidden_size);

@@ -2,8 +2,9 @@
 //!
 //! CLS keeps its entry; the patch part [M, M, D] (M = √P) is resized bicubically, in f32, to (rows, cols): without
 //! antialias (constant −0.75, borders replicated) for DINOv2, with antialias (constant −0.5, borders renormalised) for
-//! DINOv2 with registers. At the native grid the table is used as it is. The size is given as integers, never as a
-//! scale: Facebook's own code adds 0.1 to it, Transformers does not.
+//! DINOv2 with registers. A picture whose pixels are a square and whose patches are P in number takes the table as it is,
+//! whatever its grid; this is Transformers' rule, and tells apart only where patches are not square. The size is given as integers,
+//! never as a scale: Facebook's own code adds 0.1 to it, Transformers does not.
 
 use crate::{
     ModelError,
@@ -51,25 +52,32 @@ impl PositionTable {
 
     /// Adds the positions to CLS and patches of `x` [B, S, D]; registers have none.
     pub(crate) fn add(&self, ctx: &Context, shape: &TokenShape, x: &mut [f32]) -> Result<(), ModelError> {
-        let table = self.resized.get(shape.grid, || self.resized_to(ctx, shape.grid))?;
+        let resized;
+        let table = if shape.square && shape.grid.len() == self.positions() {
+            &self.patches
+        } else {
+            resized = self.resized.get(shape.grid, || self.resized_to(ctx, shape.grid))?;
+            &*resized
+        };
         for item in x.chunks_exact_mut(shape.tokens() * shape.hidden_size) {
             let (prefix, patches) = item.split_at_mut(shape.prefix * shape.hidden_size);
             prefix.iter_mut().zip(&self.cls).for_each(|(x, p)| *x += p);
-            patches.iter_mut().zip(table.iter()).for_each(|(x, p)| *x += p);
+            patches.iter_mut().zip(table).for_each(|(x, p)| *x += p);
         }
         Ok(())
     }
 
-    /// The patch part for a grid: [rows·cols, D].
+    /// P.
+    fn positions(&self) -> usize {
+        self.patches.len() / self.cls.len()
+    }
+
+    /// The patch part, as a square of √P × √P places, resized to a grid: [rows·cols, D].
     fn resized_to(&self, ctx: &Context, grid: Grid) -> Result<Vec<f32>, ModelError> {
-        let width = self.cls.len();
-        let positions = self.patches.len() / width;
+        let (width, positions) = (self.cls.len(), self.positions());
         let side = positions.isqrt();
         if side * side != positions {
             return Err(ModelError::PositionTable { positions, rows: grid.rows, cols: grid.cols });
-        }
-        if grid == (Grid { rows: side, cols: side }) {
-            return Ok(self.patches.clone());
         }
         let axis = |n| match self.resize {
             TableResize::Bicubic => AxisWeights::bicubic(side, n),
