@@ -24,6 +24,9 @@ pub enum ImageError {
     /// The path is a folder.
     #[error("is a folder, not a picture")]
     IsDirectory,
+    /// The path is a pipe, a device or a socket, which reading could wait for without end.
+    #[error("is not a regular file")]
+    NotRegularFile,
     /// No bytes at all.
     #[error("the file is empty")]
     Empty,
@@ -73,7 +76,15 @@ pub enum ImageError {
         /// What the picture needs.
         got: u64,
     },
-    /// A picture or array without pixels, or with a buffer of another length than its shape.
+    /// The header gives a width or a height of 0.
+    #[error("the picture has no pixels: its header says {width}x{height} (width x height)")]
+    NoPixels {
+        /// Columns.
+        width: u64,
+        /// Rows.
+        height: u64,
+    },
+    /// An array without pixels, or a picture or array with a buffer of another length than its shape.
     #[error("{height}x{width}x{channels} (height x width x channels) does not fit a buffer of {len} samples")]
     BadShape {
         /// Rows.

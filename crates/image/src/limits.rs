@@ -15,10 +15,13 @@ pub struct Limits {
     /// Columns times rows. Default 250 million.
     pub max_pixels: u64,
     /// Bytes of decoded memory: the RGB pixels and what the decoder keeps beside them (the coefficients of a
-    /// progressive JPEG, the frame of a WebP, the second copy when the picture is turned). Default 2 GiB.
+    /// progressive JPEG, the frame of a WebP, a strip of a TIFF), and the second copy that turning the picture or painting
+    /// its colour key takes. Default 2 GiB.
     pub max_bytes: u64,
     /// Bytes of the file, for [`decode_file`](crate::decode_file). Default 1 GiB.
     pub max_file_bytes: u64,
+    /// Scans of a JPEG, each of which costs a pass over the whole picture; real files have about ten. Default 500.
+    pub max_jpeg_scans: u64,
 }
 
 impl Default for Limits {
@@ -29,18 +32,28 @@ impl Default for Limits {
             max_pixels: 250_000_000,
             max_bytes: 2 << 30,
             max_file_bytes: 1 << 30,
+            max_jpeg_scans: 500,
         }
     }
 }
 
 impl Limits {
-    /// Checks a header's size and the bytes that decoding takes for each pixel.
+    /// Checks a header's size and the bytes that decoding takes for each pixel. What passes has pixels, and its bytes can
+    /// be counted in a `usize` however far the limits were raised.
     pub(crate) fn check(&self, width: u64, height: u64, bytes_per_pixel: u64) -> Result<(), ImageError> {
+        if width == 0 || height == 0 {
+            return Err(ImageError::NoPixels { width, height });
+        }
         let pixels = width.saturating_mul(height);
         within("max_width", self.max_width, width)?;
         within("max_height", self.max_height, height)?;
         within("max_pixels", self.max_pixels, pixels)?;
-        within("max_bytes", self.max_bytes, pixels.saturating_mul(bytes_per_pixel))
+        within("max_bytes", self.addressable(), pixels.saturating_mul(bytes_per_pixel))
+    }
+
+    /// [`Limits::max_bytes`], or the largest buffer that this machine could name.
+    pub(crate) fn addressable(&self) -> u64 {
+        self.max_bytes.min(isize::MAX as u64)
     }
 }
 
@@ -68,5 +81,29 @@ mod tests {
                 other => panic!("{width}x{height}: {other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_side_of_zero_is_refused_whatever_the_other_is() {
+        for (width, height) in [(0, 0), (0, 1), (1, 0), (0, u64::MAX), (u64::MAX, 0)] {
+            assert!(
+                matches!(Limits::default().check(width, height, 6), Err(ImageError::NoPixels { width: w, height: h })
+                    if (w, h) == (width, height)),
+                "{width}x{height}"
+            );
+        }
+    }
+
+    #[test]
+    fn limits_raised_to_the_top_still_refuse_what_no_buffer_can_hold() {
+        let (max, limit) = (u64::MAX, "max_bytes");
+        let limits =
+            Limits { max_width: max, max_height: max, max_pixels: max, max_bytes: max, ..Limits::default() };
+        let side = u64::from(u32::MAX);
+        let result = limits.check(side, side, 6);
+        assert!(
+            matches!(result, Err(ImageError::LimitExceeded { limit: l, .. }) if l == limit),
+            "{result:?}"
+        );
     }
 }

@@ -128,6 +128,118 @@ fn a_jpeg_with_thousands_of_scans_is_refused() {
     }
     assert!(matches!(
         decode(&file, &DecodeOptions::default()),
-        Err(ImageError::LimitExceeded { limit: "jpeg scans", got: 5000, .. })
+        Err(ImageError::LimitExceeded { limit: "max_jpeg_scans", allowed: 500, got: 5000, .. })
     ));
+}
+
+#[test]
+fn a_side_of_zero_is_refused_in_every_format() {
+    let sizes = [(0_u32, 0_u32), (0, 7), (7, 0)];
+    for (width, height) in sizes {
+        let (w, h) = (width as u16, height as u16);
+        let mut png = png_header(9, 9);
+        png[16..20].copy_from_slice(&width.to_be_bytes());
+        png[20..24].copy_from_slice(&height.to_be_bytes());
+        let mut jpeg = jpeg_header(false);
+        jpeg[7..9].copy_from_slice(&h.to_be_bytes());
+        jpeg[9..11].copy_from_slice(&w.to_be_bytes());
+        let vp8 =
+            [b"VP8 \x0a\0\0\0\0\0\0\x9d\x01\x2a".as_slice(), &w.to_le_bytes(), &h.to_le_bytes()].concat();
+        let mut old_bmp = b"BM\0\0\0\0\0\0\0\0\x1a\0\0\0\x0c\0\0\0".to_vec();
+        old_bmp.extend([w.to_le_bytes(), h.to_le_bytes(), [1, 0], [24, 0]].concat());
+        for (name, file) in [
+            ("png", png),
+            ("tiff", tiff_header(width, height)),
+            ("bmp", bmp_header(width as i32, height as i32, 0)),
+            ("bmp, top down", bmp_header(width as i32, -(height as i32), 0)),
+            ("bmp, run lengths", bmp_header(width as i32, height as i32, 1)),
+            ("bmp of OS/2", old_bmp),
+            ("gif", gif([w, h], [0, 0], [w, h])),
+            ("gif frame on a screen", gif([9, 9], [1, 1], [w, h])),
+            ("jpeg", jpeg),
+            ("webp", webp(&vp8)),
+        ] {
+            for tolerant in [false, true] {
+                let result = decode(&file, &DecodeOptions { tolerant, ..DecodeOptions::default() });
+                let expected = (u64::from(width), u64::from(height));
+                assert!(
+                    matches!(result, Err(ImageError::NoPixels { width, height }) if (width, height) == expected),
+                    "{name} of {width}x{height}: {result:?}"
+                );
+            }
+        }
+    }
+}
+
+/// A GIF of one frame and two colours, its pixels missing.
+fn gif(screen: [u16; 2], place: [u16; 2], frame: [u16; 2]) -> Vec<u8> {
+    let bytes = |pair: [u16; 2]| pair.map(u16::to_le_bytes).concat();
+    let header = [b"GIF89a".to_vec(), bytes(screen), vec![0x80, 0, 0, 1, 2, 3, 4, 5, 6]].concat();
+    [header, b",".to_vec(), bytes(place), bytes(frame), b"\0\x02\0;".to_vec()].concat()
+}
+
+#[test]
+fn a_gif_frame_makes_the_canvas_of_an_empty_screen() {
+    // A 1x1 frame at (2, 1); the code 0 in a stream of 3-bit codes: clear, 0, end.
+    let mut file = gif([0, 0], [2, 1], [1, 1]);
+    file.truncate(file.len() - 2);
+    file.extend(b"\x02\x44\x01\0;");
+    let picture = decode(&file, &DecodeOptions::default()).unwrap().pixels;
+    assert_eq!((picture.width, picture.height), (3, 2));
+}
+
+#[test]
+fn header_values_at_their_extremes_are_errors_even_without_limits() {
+    let max = u64::MAX;
+    let limits =
+        Limits { max_width: max, max_height: max, max_pixels: max, max_bytes: 1 << 32, ..Limits::default() };
+    let bmp = |width, height, compression, offset: u32| {
+        let mut file = bmp_header(width, height, compression);
+        file[10..14].copy_from_slice(&offset.to_le_bytes());
+        file
+    };
+    for (name, file) in [
+        ("bmp, lowest height", bmp(1, i32::MIN, 0, 54)),
+        ("bmp, lowest sides", bmp(i32::MIN, i32::MIN, 0, 54)),
+        ("bmp, width -1", bmp(-1, 1, 1, 54)),
+        ("bmp, offset at the top", bmp(4, 4, 0, u32::MAX)),
+        ("bmp, run lengths at the top", bmp(4, -4, 1, u32::MAX)),
+        ("tiff", tiff_header(u32::MAX, u32::MAX)),
+        ("gif", gif([1, 1], [65535, 65535], [65535, 65535])),
+    ] {
+        let result = decode(&file, &DecodeOptions { limits, ..DecodeOptions::default() });
+        assert!(
+            matches!(
+                result,
+                Err(ImageError::LimitExceeded { .. }
+                    | ImageError::Truncated { .. }
+                    | ImageError::Corrupt { .. })
+            ),
+            "{name}: {result:?}"
+        );
+    }
+    // Limits raised to the top leave the bound of what memory can be named.
+    let limits = Limits { max_bytes: max, ..limits };
+    for file in [bmp(-1, i32::MIN, 0, 54), tiff_header(u32::MAX, u32::MAX)] {
+        let result = decode(&file, &DecodeOptions { limits, ..DecodeOptions::default() });
+        assert!(matches!(result, Err(ImageError::LimitExceeded { limit: "max_bytes", .. })), "{result:?}");
+    }
+}
+
+#[test]
+fn tiff_strips_that_do_not_fit_the_picture_are_errors() {
+    for (rows_per_strip, strips) in [(0, 1), (1, 1), (3, 1), (8, 0), (8, 2), (1, u32::MAX)] {
+        let mut file = tiff_header(8, 8);
+        for (entry, field, value) in [(7, 8, rows_per_strip), (5, 4, strips), (8, 4, strips)] {
+            let at = 10 + entry * 12 + field;
+            file[at..at + 4].copy_from_slice(&u32::to_le_bytes(value));
+        }
+        for tolerant in [false, true] {
+            let result = decode(&file, &DecodeOptions { tolerant, ..DecodeOptions::default() });
+            assert!(
+                matches!(result, Err(ImageError::Corrupt { .. } | ImageError::Truncated { .. })),
+                "{rows_per_strip} rows a strip, {strips} strips: {result:?}"
+            );
+        }
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The canvas is the screen, enlarged when the frame reaches over its edge, filled with the transparent index (0 without
 //! one). A transparent index stays visible as its palette colour, which becomes the picture's colour key. A frame
-//! without any palette is grey. Indices outside the palette are black. As Pillow, a palette of the frame that holds the
+//! without any palette is an error of the crate. Indices outside the palette are black. As Pillow, a palette of the frame that holds the
 //! plain grey ramp gives way to the file's, when there is one.
 
 use gif::{ColorOutput, DecodingError, MemoryLimit};
@@ -33,7 +33,8 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     gif_options.allow_unknown_blocks(true);
     let mut decoder = gif_options.read_info(bytes).map_err(failure)?;
     let screen = (usize::from(decoder.width()), usize::from(decoder.height()));
-    options.limits.check(screen.0 as u64, screen.1 as u64, PIXEL_BYTES + 1)?;
+    // An empty screen is no error: the frame makes the canvas.
+    options.limits.check(screen.0.max(1) as u64, screen.1.max(1) as u64, PIXEL_BYTES + 1)?;
     let global = decoder.global_palette().map(<[u8]>::to_vec);
 
     let info = decoder.next_frame_info().map_err(failure)?.ok_or_else(|| corrupt("no picture in it"))?;
@@ -44,9 +45,10 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
         width: usize::from(info.width),
         height: usize::from(info.height),
         transparent: info.transparent,
-        palette: colors(own.or(global.as_deref())),
+        palette: colors(own.or(global.as_deref()).unwrap_or_default()),
         indices: Vec::new(),
     };
+    options.limits.check(frame.width as u64, frame.height as u64, PIXEL_BYTES + 1)?;
     let (width, height) = (screen.0.max(frame.left + frame.width), screen.1.max(frame.top + frame.height));
     options.limits.check(width as u64, height as u64, PIXEL_BYTES + 1)?;
     frame.indices = vec![frame.transparent.unwrap_or(0); frame.width * frame.height];
@@ -65,16 +67,11 @@ fn is_grey_ramp(palette: &[u8]) -> bool {
     palette.chunks_exact(3).enumerate().all(|(i, color)| color.iter().all(|&v| usize::from(v) == i))
 }
 
-/// The colours of all 256 indices; grey without a palette.
-fn colors(palette: Option<&[u8]>) -> Vec<[u8; 3]> {
-    match palette {
-        None => (0..=255).map(|v| [v; 3]).collect(),
-        Some(palette) => {
-            let mut colors: Vec<_> = palette.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
-            colors.resize(256, [0; 3]);
-            colors
-        }
-    }
+/// The colours of all 256 indices.
+fn colors(palette: &[u8]) -> Vec<[u8; 3]> {
+    let mut colors: Vec<_> = palette.chunks_exact(3).map(|c| [c[0], c[1], c[2]]).collect();
+    colors.resize(256, [0; 3]);
+    colors
 }
 
 impl Frame {
@@ -86,7 +83,7 @@ impl Frame {
         };
         let mut data: Vec<u8> = color(self.transparent.unwrap_or(0)).repeat(width * height);
         let rows = data.chunks_exact_mut(width * 3).skip(self.top);
-        for (row, indices) in rows.zip(self.indices.chunks_exact(self.width.max(1))) {
+        for (row, indices) in rows.zip(self.indices.chunks_exact(self.width)) {
             for (pixel, &index) in row[self.left * 3..].chunks_exact_mut(3).zip(indices) {
                 pixel.copy_from_slice(&color(index));
             }

@@ -16,9 +16,6 @@ use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
 use crate::limits::within;
 use crate::{Format, ImageError, Limits, Rgb8};
 
-/// A progressive file may hold this many scans; each costs a pass over the whole picture. Real ones have about ten.
-const MAX_SCANS: u64 = 500;
-
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
     let header = jpeg_header::read(bytes);
     let orientation = exif::orientation(header.exif.as_deref(), header.xmp.as_deref());
@@ -42,16 +39,17 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
 
 /// Limits and kinds that are refused before the decoder starts.
 fn check(frame: &Frame, header: &JpegHeader, limits: &Limits) -> Result<(), ImageError> {
+    // A file of several scans keeps all coefficients, two bytes each, until the last one.
+    let kept = if header.scans > 1 || frame.marker == 0xc2 { 2 * u64::from(frame.components) } else { 0 };
+    limits.check(u64::from(frame.width), u64::from(frame.height), PIXEL_BYTES + kept)?;
+    within("max_jpeg_scans", limits.max_jpeg_scans, header.scans)?;
     if frame.precision != 8 {
         return Err(unsupported(&format!("{} bits a sample", frame.precision)));
     }
     if !matches!(frame.marker, 0xc0..=0xc2) {
         return Err(unsupported("lossless, hierarchical or arithmetic coding"));
     }
-    within("jpeg scans", MAX_SCANS, header.scans)?;
-    // A file of several scans keeps all coefficients, two bytes each, until the last one.
-    let kept = if header.scans > 1 || frame.marker == 0xc2 { 2 * u64::from(frame.components) } else { 0 };
-    limits.check(u64::from(frame.width), u64::from(frame.height), PIXEL_BYTES + kept)
+    Ok(())
 }
 
 fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {

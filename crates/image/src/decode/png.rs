@@ -49,10 +49,20 @@ fn open<'a>(bytes: &'a [u8], options: &DecodeOptions) -> Result<PngReader<'a>, I
     decoder.set_transformations(Transformations::IDENTITY);
     decoder.set_ignore_iccp_chunk(true);
     decoder.ignore_checksums(options.tolerant);
+    if let Some((width, height @ 0) | (width @ 0, height)) = stored_size(bytes) {
+        return Err(ImageError::NoPixels { width: width.into(), height: height.into() });
+    }
     let info = decoder.read_header_info().map_err(failure)?;
     let native = if info.interlaced { info.bytes_per_pixel() as u64 } else { 0 };
     options.limits.check(u64::from(info.width), u64::from(info.height), PIXEL_BYTES + native)?;
     decoder.read_info().map_err(failure)
+}
+
+/// Width and height as the first chunk gives them; the `png` crate has no error of its own for a side of 0.
+fn stored_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let header = bytes.get(12..24)?.strip_prefix(b"IHDR")?;
+    let (width, height) = (header.first_chunk()?, header.last_chunk()?);
+    Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height)))
 }
 
 fn rows(reader: &mut PngReader<'_>, converter: &RowConverter, data: &mut [u8]) -> Result<(), DecodingError> {
