@@ -1,15 +1,14 @@
 //! TIFF through the `tiff` crate: the first page, strip by strip or tile by tile.
 //!
-//! The crate knows no palettes, so a palette picture is read as grey indices (its photometric entry is changed in a copy
-//! of the file) and looked up here. A strip that would lie past the file's end means the file is cut off.
+//! The crate knows no palettes, so a palette picture is read as grey indices (its photometric entry is changed as it is
+//! read, in [`AsGrey`]) and looked up here. A strip that would lie past the file's end means the file is cut off.
 //! Orientation is the file's own entry, as for EXIF.
 
-use std::borrow::Cow;
-use std::io::{Cursor, ErrorKind};
+use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 
 use tiff::decoder::{ChunkType, Decoder, Limits as TiffLimits, TiffCodingUnit};
 use tiff::tags::Tag;
-use tiff::{ColorType, TiffError};
+use tiff::{ColorType, TiffError, TiffFormatError};
 
 use super::tiff_pixels::{Chunk, Pixels};
 use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
@@ -18,16 +17,12 @@ use crate::{Format, ImageError, Rgb8};
 /// Metadata entries larger than this are refused; the largest real ones are strip tables.
 const MAX_ENTRY_BYTES: usize = 1 << 26;
 
-type TiffDecoder<'a> = Decoder<Cursor<Cow<'a, [u8]>>>;
+type TiffDecoder<'a> = Decoder<AsGrey<'a>>;
 
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
-    let (bytes, palette) = match exif::palette_entry(bytes) {
-        Some(entry) => (Cow::Owned(entry.as_grey(bytes)), true),
-        None => (Cow::Borrowed(bytes), false),
-    };
-    let orientation = exif::tiff_orientation(&bytes);
-    let len = bytes.len() as u64;
-    let mut decoder = Decoder::new(Cursor::new(bytes)).map_err(failure)?;
+    let file = AsGrey::new(bytes);
+    let palette = file.palette.is_some();
+    let mut decoder = Decoder::new(file).map_err(failure)?;
     let (width, height) = decoder.dimensions().map_err(failure)?;
     let color = decoder.colortype().map_err(failure)?;
     let native = u64::from(color.bit_depth()).div_ceil(8) * u64::from(samples(color));
@@ -38,7 +33,7 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     limits.intermediate_buffer_size = budget;
     limits.ifd_value_size = MAX_ENTRY_BYTES;
     let mut decoder = decoder.with_limits(limits);
-    if !options.tolerant && cut_off(&mut decoder, len)? {
+    if !options.tolerant && cut_off(&mut decoder, bytes.len() as u64)? {
         return Err(truncated());
     }
 
@@ -49,7 +44,7 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
         outcome => outcome.is_err(),
     };
     let pixels = Rgb8::from_raw(width as usize, height as usize, data)?;
-    Ok(Decoded { pixels, transparent_color: None, truncated, orientation })
+    Ok(Decoded { pixels, transparent_color: None, truncated, orientation: exif::tiff_orientation(bytes) })
 }
 
 /// Samples of a stored pixel.
@@ -107,12 +102,37 @@ fn read_chunks(
     Ok(())
 }
 
-impl exif::PaletteEntry {
-    /// The file with its palette picture declared grey.
-    fn as_grey(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut copy = bytes.to_vec();
-        copy[self.value.clone()].copy_from_slice(if self.little { &[1, 0] } else { &[0, 1] });
-        copy
+/// The file, with its palette picture declared grey: the photometric value reads as 1, the file itself is not copied.
+struct AsGrey<'a> {
+    file: Cursor<&'a [u8]>,
+    palette: Option<exif::PaletteEntry>,
+}
+
+impl<'a> AsGrey<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { file: Cursor::new(bytes), palette: exif::palette_entry(bytes) }
+    }
+}
+
+impl Read for AsGrey<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let start = usize::try_from(self.file.position()).unwrap_or(usize::MAX);
+        let len = self.file.read(out)?;
+        if let Some(entry) = &self.palette {
+            let grey = if entry.little { [1, 0] } else { [0, 1] };
+            for (at, value) in entry.value.clone().zip(grey) {
+                if let Some(byte) = at.checked_sub(start).and_then(|i| out[..len].get_mut(i)) {
+                    *byte = value;
+                }
+            }
+        }
+        Ok(len)
+    }
+}
+
+impl Seek for AsGrey<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
     }
 }
 
@@ -124,7 +144,32 @@ fn failure(error: TiffError) -> ImageError {
     let format = Format::Tiff;
     match error {
         TiffError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => truncated(),
+        TiffError::FormatError(TiffFormatError::InvalidDimensions(width, height))
+            if width == 0 || height == 0 =>
+        {
+            ImageError::NoPixels { width: width.into(), height: height.into() }
+        }
         TiffError::UnsupportedError(error) => ImageError::Unsupported { format, feature: error.to_string() },
         other => ImageError::Corrupt { format, reason: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_photometric_value_reads_as_grey_however_the_reads_fall() {
+        // One entry, photometric = 3 (palette), whose value lies at bytes 18 and 19.
+        let little = b"II*\0\x08\0\0\0\x01\0\x06\x01\x03\0\x01\0\0\0\x03\0\0\0\0\0\0\0".as_slice();
+        let big = b"MM\0*\0\0\0\x08\0\x01\x01\x06\0\x03\0\0\0\x01\0\x03\0\0\0\0\0\0".as_slice();
+        for (bytes, grey) in [(little, [1, 0]), (big, [0, 1])] {
+            let want = [&bytes[..18], &grey, &bytes[20..]].concat();
+            for step in 1..=bytes.len() {
+                let (mut file, mut got) = (AsGrey::new(bytes), Vec::new());
+                while (&mut file).take(step as u64).read_to_end(&mut got).unwrap() > 0 {}
+                assert_eq!(got, want, "{step} bytes at a time");
+            }
+        }
     }
 }
