@@ -197,6 +197,35 @@ fn a_file_above_the_limit_is_refused_before_it_is_read() {
     assert!(matches!(*error, ImageError::LimitExceeded { limit: "max_file_bytes", allowed: 100, .. }));
 }
 
+#[cfg(unix)]
+#[test]
+fn pipes_devices_and_sockets_are_refused_without_waiting_for_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let made = std::process::Command::new("mkfifo").arg(path("pipe.png")).status().unwrap();
+    assert!(made.success());
+    let _socket = std::os::unix::net::UnixListener::bind(path("socket.png")).unwrap();
+    std::os::unix::fs::symlink(path("pipe.png"), path("link.png")).unwrap();
+    let mut refused = vec![path("pipe.png"), path("socket.png"), path("link.png"), "/dev/null".into()];
+    // What /dev/stdin is when a pipe is connected to it.
+    #[cfg(target_os = "linux")]
+    let (reader, _writer) = std::io::pipe().unwrap();
+    #[cfg(target_os = "linux")]
+    refused.push(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&reader)).into());
+    for path in refused {
+        match decode_file(&path, &DecodeOptions::default()) {
+            Err(ImageError::File { path: named, error }) if named == path => {
+                assert!(matches!(*error, ImageError::NotRegularFile), "{}: {error}", path.display());
+            }
+            other => panic!("{}: {other:?}", path.display()),
+        }
+    }
+    // A link to a picture is a picture.
+    std::fs::write(path("picture.png"), read("png-rgb-8.png")).unwrap();
+    std::os::unix::fs::symlink(path("picture.png"), path("good.png")).unwrap();
+    assert!(decode_file(&path("good.png"), &DecodeOptions::default()).is_ok());
+}
+
 #[test]
 fn any_name_and_any_ending_will_do() {
     let folder = tempfile::tempdir().unwrap();

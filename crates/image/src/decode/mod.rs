@@ -55,7 +55,7 @@ struct Decoded {
 /// Decodes a picture held in memory.
 ///
 /// # Errors
-/// [`ImageError::Empty`], [`ImageError::UnknownFormat`], [`ImageError::LimitExceeded`], [`ImageError::Truncated`],
+/// [`ImageError::Empty`], [`ImageError::UnknownFormat`], [`ImageError::NoPixels`], [`ImageError::LimitExceeded`], [`ImageError::Truncated`],
 /// [`ImageError::Corrupt`], [`ImageError::Unsupported`] or [`ImageError::DecoderFailed`].
 pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Picture, ImageError> {
     let format = Format::of(bytes)?;
@@ -81,7 +81,8 @@ pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Picture, ImageErr
 ///
 /// # Errors
 /// [`ImageError::File`] with the path and the reason: as [`decode`], or [`ImageError::Io`],
-/// [`ImageError::IsDirectory`].
+/// [`ImageError::IsDirectory`], [`ImageError::NotRegularFile`] for a pipe, a device or a socket (symbolic links are
+/// followed, so `/dev/stdin` is what it leads to).
 pub fn decode_file(path: &Path, options: &DecodeOptions) -> Result<Picture, ImageError> {
     read_file(path, &options.limits)
         .and_then(|bytes| decode(&bytes, options))
@@ -90,14 +91,20 @@ pub fn decode_file(path: &Path, options: &DecodeOptions) -> Result<Picture, Imag
 
 /// The whole file, or an error before more than the limit is read.
 fn read_file(path: &Path, limits: &Limits) -> Result<Vec<u8>, ImageError> {
-    let file = std::fs::File::open(path).map_err(ImageError::Io)?;
-    let metadata = file.metadata().map_err(ImageError::Io)?;
-    if metadata.is_dir() {
+    // Asked before opening: to open a pipe is to wait for its writer.
+    let kind = std::fs::metadata(path).map_err(ImageError::Io)?;
+    if kind.is_dir() {
         return Err(ImageError::IsDirectory);
     }
+    if !kind.is_file() {
+        return Err(ImageError::NotRegularFile);
+    }
+    let file = std::fs::File::open(path).map_err(ImageError::Io)?;
+    // The open file's own length: the path may have changed hands meanwhile.
+    let metadata = file.metadata().map_err(ImageError::Io)?;
     within("max_file_bytes", limits.max_file_bytes, metadata.len())?;
     let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0));
-    // A pipe or a growing file has no length yet: read one byte more than allowed to notice.
+    // A growing file has no length yet: read one byte more than allowed to notice.
     file.take(limits.max_file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(ImageError::Io)?;
     within("max_file_bytes", limits.max_file_bytes, bytes.len() as u64)?;
     Ok(bytes)
