@@ -21,6 +21,8 @@ import transformers
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "fixtures"
 MAX_FILE_BYTES = 200_000
+MAX_FIXTURE_BYTES = 200_000
+"""Of all files of a checkpoint's folder, goldens included."""
 
 Tensors = dict[str, torch.Tensor]
 Shape = tuple[int, ...]

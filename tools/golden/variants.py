@@ -26,7 +26,7 @@ class Variant:
     covers: str = ""
 
 
-NATIVE = Run("native", 28, 28, hidden="all", what="the stored grid: position table used as it is")
+NATIVE = Run("native", 28, 28, hidden="embedding", what="the stored grid: position table used as it is")
 SMALL = Run("small", 20, 12, hidden="all", store_pixels=True, what="a 5 x 3 grid, all intermediates")
 ATTENTIONS = Run("attentions", 8, 12, hidden="all", attentions=True, what="a 2 x 3 grid with attention weights")
 VIT_RUNS = (
@@ -42,20 +42,38 @@ VIT_RUNS = (
 THIN_RUNS = tuple(Run(f"thin-{h}x8", h, 8, what="a grid that a float scale would get one row short") for h in (244, 460, 488))
 RAGGED_NATIVE = Run("ragged-native", 30, 30, what="cut to 28 x 28: the table is used as it is")
 PATCH14_RUNS = (
-    Run("224", 224, 224, hidden="embedding", what="16 x 16 out of 37 x 37"),
+    Run("224", 224, 224, what="16 x 16 out of 37 x 37"),
+    Run("56x84", 56, 84, hidden="all", what="shrinks the table"),
+    Run("448x56", 448, 56, what="32 rows, 4 columns: shrinks both axes, unequally"),
+    Run("546x28", 546, 28, hidden="embedding", what="39 rows: enlarges one axis, shrinks the other"),
+    Run("602x28", 602, 28, what="43 rows"),
+    Run("30x30", 30, 30, hidden="all", what="2 x 2 patches, two pixels ignored"),
+)
+PATCH14_NATIVE_RUNS = (
     Run("518", 518, 518, what="the stored grid"),
     Run("518x525", 518, 525, what="the stored grid from pixels that are not square"),
-    Run("56x84", 56, 84, hidden="all", what="shrinks the table"),
-    Run("448x56", 448, 56, hidden="embedding"),
-    Run("546x28", 546, 28, hidden="embedding", what="39 rows: enlarges one axis, shrinks the other"),
-    Run("602x28", 602, 28, hidden="embedding", what="43 rows"),
-    Run("30x30", 30, 30, hidden="all", what="2 x 2 patches, two pixels ignored"),
 )
 PATCH16_RUNS = (
     Run("224", 224, 224, hidden="embedding"),
     Run("518", 518, 518, what="not a multiple of 16: 32 x 32 patches"),
-    Run("512", 512, 512),
     Run("224x160", 224, 160),
+)
+# The stored table is used as it is when a picture has as many patches as the table and is square in pixels, whatever its
+# grid; else the table is taken for a square of patches.
+SHORTCUT_2X8_RUNS = (
+    Run("native", 32, 32, hidden="embedding", what="square: the table of 64 as it is, over 16 x 4 patches"),
+    Run("33x33", 33, 33, hidden="embedding", what="square before the cut: as it is"),
+    Run("32x36", 32, 36, hidden="embedding", what="64 patches, not square in pixels: 8 x 8 becomes 16 x 4"),
+    Run("20x24", 20, 24, hidden="all", what="8 x 8 becomes 10 x 3"),
+)
+SHORTCUT_4X7_RUNS = (
+    Run("native", 28, 28, hidden="all", what="square: the table of 28, no square number, as it is"),
+    Run("31x31", 31, 31, hidden="embedding", what="square before the cut: as it is"),
+)
+SHORTCUT_16X36_RUNS = (
+    Run("native", 16, 36, hidden="embedding", what="the size of the config, not square: 6 x 6 becomes 4 x 9"),
+    Run("24x24", 24, 24, hidden="embedding", what="square and 36 patches: as it is, though not the size of the config"),
+    Run("28x20", 28, 20, hidden="all", what="6 x 6 becomes 7 x 5"),
 )
 CONVNEXT_RUNS = (
     Run("small", 40, 36, hidden="all", what="all stages; hidden_states.0 is the input"),
@@ -100,6 +118,7 @@ def labels(count: int) -> dict[int, str]:
 ONE_LAYER = dict(hidden_size=16, num_hidden_layers=1)
 FOUR = dict(mlp_ratio=4)
 PATCH14 = dict(image_size=518, patch_size=14) | ONE_LAYER
+NARROW = dict(hidden_size=8)
 TWELVE = dict(id2label=labels(12), label2id={v: k for k, v in labels(12).items()})
 D2, D2R = transformers.Dinov2Model, transformers.Dinov2WithRegistersModel
 D2C, D2RC = transformers.Dinov2ForImageClassification, transformers.Dinov2WithRegistersForImageClassification
@@ -128,10 +147,27 @@ FINE = Scales(
         "patch_embeddings.projection.bias": 4.0, "patch_embeddings.bias": 4.0,
     }
 )
+# With eight channels the patches' bias must also keep the variance of every token well above zero: a norm that divides by
+# a small one magnifies rounding.
+STEADY = Scales(
+    token=0.3,
+    layer_scale=1.5,
+    overrides={
+        "patch_embeddings.projection.weight": 0.5, "patch_embeddings.projection.bias": 8.0, "layer_scale1.lambda1": 0.5,
+    },
+)
 SIZES = (
     Variant("dinov2-thin", D2, dinov2(hidden_size=8, num_hidden_layers=1), THIN_RUNS, covers="long thin grids, 7 x 7 table"),
     Variant("dinov2-518", D2, dinov2(**PATCH14, **FOUR), PATCH14_RUNS, FINE, covers="37 x 37 table, patch 14, as the public checkpoints"),
+    Variant(
+        "dinov2-518-narrow", D2, dinov2(**PATCH14 | NARROW, **FOUR), PATCH14_NATIVE_RUNS, STEADY,
+        covers="the same table at its own size: as it is by 518, through the resize by 518x525; hidden 8",
+    ),
     Variant("dinov2-with-registers-518", D2R, registers(**PATCH14, **FOUR), PATCH14_RUNS, FINE, covers="the same, antialiased"),
+    Variant(
+        "dinov2-with-registers-518-narrow", D2R, registers(**PATCH14 | NARROW, **FOUR), PATCH14_NATIVE_RUNS, STEADY,
+        covers="the same, antialiased",
+    ),
     Variant("dinov3-vit-16", D3, dinov3(patch_size=16, image_size=224, **ONE_LAYER), PATCH16_RUNS, FINE, covers="patch 16, large grids"),
 )
 
@@ -199,6 +235,25 @@ OPTIONS = (
     ),
 )
 
+SHORTCUTS = tuple(
+    Variant(f"{family}-shortcut-{name}", model, config(**ONE_LAYER, **grid), runs, covers=covers)
+    for family, model, config in (("dinov2", D2, dinov2), ("dinov2-with-registers", D2R, registers))
+    for name, grid, runs, covers in (
+        (
+            "2x8", dict(patch_size=[2, 8], image_size=32), SHORTCUT_2X8_RUNS,
+            "patch 2 high and 8 wide: 16 x 4 patches, table of 64 = 8 x 8; as it is where the picture is square",
+        ),
+        (
+            "4x7", dict(patch_size=[4, 7], image_size=28), SHORTCUT_4X7_RUNS,
+            "patch 4 high and 7 wide: table of 28, which has no square view; other sizes are errors in Transformers",
+        ),
+        (
+            "16x36", dict(image_size=[16, 36]), SHORTCUT_16X36_RUNS,
+            "image_size 16 x 36: table of 36 = 6 x 6, resized at its own size, as it is at 24 x 24",
+        ),
+    )
+)
+
 BACKBONE = dict(hidden_size=16, num_hidden_layers=3)
 BACKBONES = (
     Variant("dinov2-backbone", D2, dinov2(**BACKBONE), (SMALL,), covers="backbone outputs, masks"),
@@ -210,4 +265,4 @@ BACKBONES = (
     ),
 )
 
-ALL = (*CORE, *SIZES, *CLASSIFIERS, *OPTIONS, *BACKBONES)
+ALL = (*CORE, *SIZES, *CLASSIFIERS, *OPTIONS, *SHORTCUTS, *BACKBONES)
