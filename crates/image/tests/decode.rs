@@ -1,4 +1,8 @@
 //! Every format and mode against what Transformers 5.24.0 with Pillow 13.0.0 sees (`data/make.py`).
+//!
+//! `data/manifest.txt` lists the pictures, one a line: name, width, height, largest and mean difference allowed, in levels
+//! of 255 (0 for all but one: Pillow's own chroma upsampling in TIFF). NAME.rgb are the pixels, NAME.white those that a
+//! processor with `do_convert_rgb` sees where they differ.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 

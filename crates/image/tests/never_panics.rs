@@ -1,4 +1,7 @@
 //! Mutated and invented files: an error or a picture that fits its size, never a panic.
+//!
+//! Each case changes, cuts or overwrites the header of one of the pictures of `data/make.py`, or invents what follows a known
+//! start. A panic that `decode` caught counts as one. The fuzz target `picture` searches longer.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -53,6 +56,22 @@ proptest! {
         }
         if !keep_whole {
             bytes.truncate(cut.index(bytes.len()) + 1);
+        }
+        check(&bytes);
+    }
+
+    #[test]
+    fn extreme_header_values_never_panic(
+        which in any::<prop::sample::Index>(),
+        at in 4_usize..80,
+        value in prop::sample::select(vec![0_u32, 1, 0x7fff_ffff, 0x8000_0000, 0xffff_0000, 0xffff_ffff]),
+        len in prop::sample::select(vec![1_usize, 2, 4]),
+    ) {
+        let pictures = pictures();
+        let mut bytes = which.get(&pictures).clone();
+        let end = (at + len).min(bytes.len());
+        if at < end {
+            bytes[at..end].copy_from_slice(&value.to_le_bytes()[..end - at]);
         }
         check(&bytes);
     }

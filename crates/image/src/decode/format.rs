@@ -1,4 +1,7 @@
 //! The formats, and telling them apart by their first bytes.
+//!
+//! A file's name says nothing. JPEG: FF D8 FF. PNG: its 8 bytes. WebP: `RIFF` ???? `WEBP`. GIF: `GIF87a` or `GIF89a`. TIFF and
+//! BigTIFF: byte order and 42 or 43. BMP: `BM` and a known size of the second header at byte 14.
 
 use crate::ImageError;
 
