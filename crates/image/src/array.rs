@@ -3,7 +3,7 @@
 //! As Transformers: a 2-D array has one channel; of a 3-D one the first axis with 1, 3 or 4 entries, first or last, holds the
 //! channels. With `do_convert_rgb` one channel is repeated and four are composited on white: bytes as
 //! ⌊(rgb·a + 1 − a) · 255.999⌋ with rgb and a in 0..1, floats without rounding.
-//! Arrays are never turned or limited: they are the caller's own memory.
+//! Arrays are never turned or held to `Limits`: they are the caller's own memory. The limits of a processor hold for them too.
 
 use std::borrow::Cow;
 
@@ -63,6 +63,11 @@ impl<'a> PixelArray<'a> {
             return Err(ImageError::BadShape { height, width, channels, len });
         }
         Ok(Self { samples, layout, height, width, channels })
+    }
+
+    /// Rows, columns.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.height, self.width)
     }
 
     /// The picture with its channels last, made RGB if asked.

@@ -7,6 +7,9 @@ use std::ops::Range;
 
 use crate::{HeightWidth, ImageError, limits::within};
 
+/// No limit lets more pixels through: four float channels of them would pass what a buffer can hold.
+pub(crate) const NAMEABLE_PIXELS: u64 = (isize::MAX / 16) as u64;
+
 /// One axis of a crop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CropAxis {
@@ -48,7 +51,7 @@ impl Crop {
             return Err(ImageError::BadOption { option: "crop_size", reason: "a side is 0".to_owned() });
         }
         let pixels = (size.height as u64).saturating_mul(size.width as u64);
-        within("max_output_pixels", max_pixels, pixels)?;
+        within("max_output_pixels", max_pixels.min(NAMEABLE_PIXELS), pixels)?;
         Ok(Self { rows: CropAxis::center(height, size.height), columns: CropAxis::center(width, size.width) })
     }
 }

@@ -4,6 +4,8 @@
 
 use std::path::PathBuf;
 
+use dinoxide_kernels::Isa;
+
 use crate::Format;
 
 /// Everything that can go wrong between a picture's bytes and its `pixel_values`.
@@ -52,7 +54,7 @@ pub enum ImageError {
         /// The decoder's words.
         reason: String,
     },
-    /// The decoder panicked on the file; a defect of the decoder, kept from spreading.
+    /// The decoder panicked on the file; a defect of the decoder, kept from spreading. The panic hook has run.
     #[error("{format}: the decoder failed on this file")]
     DecoderFailed {
         /// The format.
@@ -69,7 +71,7 @@ pub enum ImageError {
     /// A named limit forbids this picture; nothing was allocated for it.
     #[error("the picture exceeds the limit {limit}: {got} > {allowed}")]
     LimitExceeded {
-        /// The field of [`Limits`](crate::Limits) or [`ProcessorSpec`](crate::ProcessorSpec).
+        /// Its name: a field of [`Limits`](crate::Limits) or [`ProcessorSpec`](crate::ProcessorSpec).
         limit: &'static str,
         /// Its value.
         allowed: u64,
@@ -128,6 +130,12 @@ pub enum ImageError {
         /// Its name.
         name: &'static str,
     },
+    /// The processor of this machine lacks the instruction set level asked for.
+    #[error("this processor has no `{isa}`, it has {}", available())]
+    IsaNotAvailable {
+        /// What was asked for.
+        isa: Isa,
+    },
     /// An option of the processor cannot be carried out.
     #[error("{option}: {reason}")]
     BadOption {
@@ -136,6 +144,10 @@ pub enum ImageError {
         /// Why not.
         reason: String,
     },
+}
+
+fn available() -> String {
+    Isa::available().iter().map(|isa| isa.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn looks_like(text: bool) -> &'static str {

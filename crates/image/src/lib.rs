@@ -7,6 +7,22 @@
 //!
 //! The crate knows nothing of checkpoints or models.
 //!
+//! # Limits
+//!
+//! Every limit is a field, is checked before memory is taken, and is named by [`ImageError::LimitExceeded`].
+//!
+//! | limit | of | default | bounds |
+//! | --- | --- | --- | --- |
+//! | `max_width`, `max_height` | [`Limits`] | 131072 | sides of a picture file |
+//! | `max_pixels` | [`Limits`] | 250 million | its pixels |
+//! | `max_bytes` | [`Limits`] | 2 GiB | its decoded memory, copies included |
+//! | `max_file_bytes` | [`Limits`] | 1 GiB | the file |
+//! | `max_jpeg_scans` | [`Limits`] | 500 | scans of a JPEG |
+//! | `max_output_pixels` | [`ProcessorSpec`] | 2²⁶ | pixels after crop or pad |
+//! | `max_resized_side` | [`ProcessorSpec`] | 2³⁰ | a side before the crop |
+//! | `max_resize_bytes` | [`ProcessorSpec`] | 1 GiB | weights of a resize |
+//! | `max_resize_work` | [`ProcessorSpec`] | 2³³ | multiply-adds of a resize, each channel |
+//!
 //! ```
 //! use dinoxide_image::{Normalize, ProcessorSpec, Resample, Resize, Rgb8, Size, process};
 //!
@@ -31,12 +47,16 @@ mod limits;
 mod nearest;
 mod normalize;
 mod orientation;
+mod plan;
 mod process;
 mod resize_f32;
 mod resize_u8;
 mod rgb;
+mod simd;
 mod size;
 mod spec;
+
+pub use dinoxide_kernels::Isa;
 
 pub use array::{Layout, PixelArray, Samples};
 pub use decode::{DecodeOptions, Format, decode, decode_file};

@@ -4,14 +4,15 @@
 //! [`Order::RescaleFirst`] with a rescale factor, where they become floats first.
 
 use crate::array::{Data, Image, range};
-use crate::crop::Crop;
+use crate::crop::NAMEABLE_PIXELS;
 use crate::filters::Filter;
 use crate::limits::within;
 use crate::normalize::{Affine, Kind, affines, planes};
+use crate::plan::Plan;
 use crate::resize_f32::{Floats, Sample};
-use crate::resize_u8::{Bytes, Target};
+use crate::resize_u8::Bytes;
 use crate::{
-    ImageError, Order, Picture, PixelArray, ProcessorSpec, Resample, nearest, resize_f32, resize_u8,
+    ImageError, Layout, Order, Picture, PixelArray, ProcessorSpec, Samples, nearest, resize_f32, resize_u8,
 };
 
 /// What a model takes: `[channels, height, width]`, row-major.
@@ -42,7 +43,11 @@ impl PixelValues {
         if (height, width) == (self.height, self.width) {
             return Ok(self);
         }
-        within("max_output_pixels", max_pixels, (height as u64).saturating_mul(width as u64))?;
+        within(
+            "max_output_pixels",
+            max_pixels.min(NAMEABLE_PIXELS),
+            (height as u64).saturating_mul(width as u64),
+        )?;
         let mut data = vec![0.0; self.channels * height * width];
         let planes = data.chunks_exact_mut(height * width);
         for (out, plane) in planes.zip(self.data.chunks_exact(self.height * self.width)) {
@@ -57,22 +62,30 @@ impl PixelValues {
 /// Processes a decoded picture.
 ///
 /// # Errors
-/// [`ImageError::BadOption`] for an option that cannot be carried out, [`ImageError::LimitExceeded`] for a result
-/// larger than [`ProcessorSpec::max_output_pixels`], [`ImageError::BadShape`] for a picture whose buffer does not fit.
+/// [`ImageError::BadOption`] for an option that cannot be carried out, [`ImageError::LimitExceeded`] for one of the limits of
+/// [`ProcessorSpec`], [`ImageError::BadShape`] for a picture whose buffer does not fit, [`ImageError::IsaNotAvailable`].
 pub fn process(picture: &Picture, spec: &ProcessorSpec) -> Result<PixelValues, ImageError> {
     let pixels = &picture.pixels;
     let shape = [pixels.height, pixels.width, 3];
-    let layout = Some(crate::Layout::ChannelsLast);
-    match picture.transparent_color {
-        Some(key) if spec.do_convert_rgb => {
-            let mut painted = pixels.data.clone();
-            for pixel in painted.chunks_exact_mut(3).filter(|pixel| **pixel == key) {
-                pixel.fill(255);
-            }
-            process_array(&PixelArray::new(crate::Samples::U8(&painted), &shape, layout)?, spec)
-        }
-        _ => process_array(&PixelArray::new(crate::Samples::U8(&pixels.data), &shape, layout)?, spec),
+    let array = |data| PixelArray::new(Samples::U8(data), &shape, Some(Layout::ChannelsLast));
+    let plain = array(&pixels.data)?;
+    let plan = plan(&plain, spec)?;
+    let key = picture.transparent_color.filter(|_| spec.do_convert_rgb);
+    match key.and_then(|key| painted_white(&pixels.data, key)) {
+        Some(painted) => run(&array(&painted)?, &plan, spec),
+        None => run(&plain, &plan, spec),
     }
+}
+
+/// The picture with its colour key painted white; `None` where no pixel has that colour. The copy is counted in
+/// [`Limits::max_bytes`](crate::Limits::max_bytes).
+fn painted_white(data: &[u8], key: [u8; 3]) -> Option<Vec<u8>> {
+    let is_key = |pixel: &[u8]| pixel == key;
+    data.chunks_exact(3).any(is_key).then(|| {
+        let mut painted = data.to_vec();
+        painted.chunks_exact_mut(3).filter(|pixel| is_key(pixel)).for_each(|pixel| pixel.fill(255));
+        painted
+    })
 }
 
 /// Processes a picture that a program holds as an array.
@@ -81,7 +94,17 @@ pub fn process(picture: &Picture, spec: &ProcessorSpec) -> Result<PixelValues, I
 /// As [`process`], and [`ImageError::AlreadyRescaled`] for a float array that lies in 0..1 (zeros alone excepted) when
 /// the processor rescales: Transformers would scale it a second time with no more than a warning.
 pub fn process_array(array: &PixelArray<'_>, spec: &ProcessorSpec) -> Result<PixelValues, ImageError> {
+    run(array, &plan(array, spec)?, spec)
+}
+
+/// Checks the options and limits, before any copy is made.
+fn plan(array: &PixelArray<'_>, spec: &ProcessorSpec) -> Result<Plan, ImageError> {
     check_rescale(spec)?;
+    let (height, width) = array.size();
+    Plan::new(height, width, spec)
+}
+
+fn run(array: &PixelArray<'_>, plan: &Plan, spec: &ProcessorSpec) -> Result<PixelValues, ImageError> {
     let image = array.image(spec.do_convert_rgb)?;
     if let (Data::F32(data), Some(_)) = (&image.data, spec.rescale) {
         let (min, max) = range(data);
@@ -89,7 +112,7 @@ pub fn process_array(array: &PixelArray<'_>, spec: &ProcessorSpec) -> Result<Pix
             return Err(ImageError::AlreadyRescaled);
         }
     }
-    let values = run(&image, spec)?;
+    let values = resized(&image, plan, spec)?;
     match spec.pad {
         Some(size) if spec.order == Order::ResizeFirst => {
             if size.height == 0 || size.width == 0 {
@@ -111,17 +134,9 @@ fn check_rescale(spec: &ProcessorSpec) -> Result<(), ImageError> {
     Ok(())
 }
 
-fn run(image: &Image<'_>, spec: &ProcessorSpec) -> Result<PixelValues, ImageError> {
-    let (height, width) = match spec.resize {
-        Some(resize) => resize.size.output(image.height, image.width)?,
-        None => (image.height, image.width),
-    };
-    let crop = Crop::of((height, width), spec.center_crop, spec.max_output_pixels)?;
-    let target = Target { height, width, rows: crop.rows.keep.clone(), columns: crop.columns.keep.clone() };
-    let resample = spec.resize.map_or(Resample::Nearest, |resize| resize.resample);
-    let window = Window { image, target: &target, resample };
-
-    let channels = image.channels;
+fn resized(image: &Image<'_>, plan: &Plan, spec: &ProcessorSpec) -> Result<PixelValues, ImageError> {
+    let window = Window { image, plan };
+    let (channels, crop) = (image.channels, &plan.crop);
     let rescale_first = spec.order == Order::RescaleFirst;
     let factor = if rescale_first { spec.rescale.map(|factor| factor as f32) } else { None };
     let steps = |bytes| -> Result<Vec<Affine>, ImageError> {
@@ -132,12 +147,17 @@ fn run(image: &Image<'_>, spec: &ProcessorSpec) -> Result<PixelValues, ImageErro
             let reason = "bytes cannot be normalised without do_rescale".to_owned();
             Err(ImageError::BadOption { option: "do_normalize", reason })
         }
-        (Data::U8(data), None) => Ok(planes(&window.bytes(data), channels, &crop, &steps(true)?)),
+        (Data::U8(data), None) => {
+            let steps = steps(true)?;
+            Ok(planes(&window.bytes(data), channels, crop, &steps))
+        }
         (Data::U8(data), Some(factor)) => {
-            Ok(planes(&window.floats(data, factor), channels, &crop, &steps(true)?))
+            let steps = steps(true)?;
+            Ok(planes(&window.floats(data, factor), channels, crop, &steps))
         }
         (Data::F32(data), factor) => {
-            Ok(planes(&window.floats(data, factor.unwrap_or(1.0)), channels, &crop, &steps(false)?))
+            let steps = steps(false)?;
+            Ok(planes(&window.floats(data, factor.unwrap_or(1.0)), channels, crop, &steps))
         }
     }
 }
@@ -145,33 +165,34 @@ fn run(image: &Image<'_>, spec: &ProcessorSpec) -> Result<PixelValues, ImageErro
 /// The part of the resized picture that the crop keeps.
 struct Window<'a> {
     image: &'a Image<'a>,
-    target: &'a Target,
-    resample: Resample,
+    plan: &'a Plan,
 }
 
 impl Window<'_> {
     /// Resized as bytes.
     fn bytes(&self, data: &[u8]) -> Vec<u8> {
         let &Image { height, width, channels, .. } = self.image;
-        let Some(filter) = Filter::of(self.resample) else {
-            return nearest::resize(data, (height, width, channels), self.target);
+        let Plan { target, resample, arch, .. } = self.plan;
+        let Some(filter) = Filter::of(*resample) else {
+            return nearest::resize(data, (height, width, channels), target);
         };
         match channels {
-            1 => resize_u8::resize(Bytes::<1> { data, height, width }, self.target, filter),
-            4 => resize_u8::resize(Bytes::<4> { data, height, width }, self.target, filter),
-            _ => resize_u8::resize(Bytes::<3> { data, height, width }, self.target, filter),
+            1 => resize_u8::resize(*arch, Bytes::<1> { data, height, width }, target, filter),
+            4 => resize_u8::resize(*arch, Bytes::<4> { data, height, width }, target, filter),
+            _ => resize_u8::resize(*arch, Bytes::<3> { data, height, width }, target, filter),
         }
     }
 
     /// Multiplied by `factor` and resized as floats.
     fn floats<T: Sample>(&self, data: &[T], factor: f32) -> Vec<f32> {
         let &Image { height, width, channels, .. } = self.image;
-        match Filter::of(self.resample) {
+        let Plan { target, resample, arch, .. } = self.plan;
+        match Filter::of(*resample) {
             Some(filter) => {
-                resize_f32::resize(Floats { data, height, width, channels, factor }, self.target, filter)
+                resize_f32::resize(*arch, Floats { data, height, width, channels, factor }, target, filter)
             }
             None => {
-                let picked = nearest::resize(data, (height, width, channels), self.target);
+                let picked = nearest::resize(data, (height, width, channels), target);
                 picked.into_iter().map(|v| factor * v.to_f32()).collect()
             }
         }

@@ -45,8 +45,17 @@ pub(crate) struct Floats<'a, T> {
 /// Samples that the vertical pass handles at once.
 const BLOCK: usize = 64;
 
+/// Floats that are kept between the passes, as far as a single row or column allows: the window is computed in parts, of
+/// rows where the vertical pass comes first, of columns where the horizontal one does.
+const MAX_BETWEEN: usize = 1 << 24;
+
 /// The window of the resized picture, `rows × columns × channels` interleaved.
-pub(crate) fn resize<T: Sample>(source: Floats<'_, T>, target: &Target, filter: Filter) -> Vec<f32> {
+pub(crate) fn resize<T: Sample>(
+    arch: Arch,
+    source: Floats<'_, T>,
+    target: &Target,
+    filter: Filter,
+) -> Vec<f32> {
     let axis = |input, output, window: &Range<usize>| {
         (input != output).then(|| Axis { filter, input, output }.weights::<f32>(window.clone()))
     };
@@ -55,17 +64,39 @@ pub(crate) fn resize<T: Sample>(source: Floats<'_, T>, target: &Target, filter: 
     let rows = vertical.as_ref().map_or(target.rows.clone(), Weights::inputs);
     let columns = horizontal.as_ref().map_or(target.columns.clone(), Weights::inputs);
     let inside = crop(&source, &rows, &columns);
+    let down = Pass { arch, first: rows.start, weights: vertical.as_ref() };
+    let along = Pass { arch, first: columns.start, weights: horizontal.as_ref() };
 
+    let (out_rows, out_columns, channels) = (target.rows.len(), target.columns.len(), source.channels);
+    let row_len = out_columns * channels;
+    let mut out = vec![0.0; out_rows * row_len];
     // The vertical pass runs along whole rows and is the faster one: it comes first unless it leaves far more behind.
-    let vertical_leaves = target.rows.len() * columns.len();
-    let horizontal_leaves = rows.len() * target.columns.len();
-    if vertical_leaves <= 4 * horizontal_leaves {
-        let between = down(inside, rows.start, vertical.as_ref(), target.rows.len());
-        along(between.view(), columns.start, horizontal.as_ref(), target.columns.len()).data
+    if out_rows * columns.len() <= 4 * rows.len() * out_columns {
+        let step = (MAX_BETWEEN / inside.len).max(1);
+        for (part, out) in parts(out_rows, step).zip(out.chunks_mut(step * row_len)) {
+            let mut between = Owned::new(part.len(), inside.len, channels);
+            down.down(inside, part, between.lines());
+            along.along(
+                between.view(),
+                0..out_columns,
+                Lines { data: out, stride: row_len, part: 0..row_len },
+            );
+        }
     } else {
-        let between = along(inside, columns.start, horizontal.as_ref(), target.columns.len());
-        down(between.view(), rows.start, vertical.as_ref(), target.rows.len()).data
+        let step = (MAX_BETWEEN / (inside.rows * channels)).max(1);
+        for part in parts(out_columns, step) {
+            let mut between = Owned::new(inside.rows, part.len() * channels, channels);
+            along.along(inside, part.clone(), between.lines());
+            let part = part.start * channels..part.end * channels;
+            down.down(between.view(), 0..out_rows, Lines { data: &mut out, stride: row_len, part });
+        }
     }
+    out
+}
+
+/// `0..len` in runs of `step`.
+fn parts(len: usize, step: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..len).step_by(step).map(move |start| start..len.min(start.saturating_add(step)))
 }
 
 /// A part of a picture: rows of `len` samples, `stride` apart.
@@ -88,6 +119,14 @@ struct Owned {
 }
 
 impl Owned {
+    fn new(rows: usize, len: usize, channels: usize) -> Self {
+        Self { data: vec![0.0; rows * len], rows, len, channels }
+    }
+
+    fn lines(&mut self) -> Lines<'_> {
+        Lines { part: 0..self.len, stride: self.len, data: &mut self.data }
+    }
+
     fn view(&self) -> View<'_, f32> {
         let &Self { rows, len, channels, .. } = self;
         View { data: &self.data, rows, len, stride: len, channels, factor: 1.0 }
@@ -108,18 +147,58 @@ fn crop<'a, T>(source: &Floats<'a, T>, rows: &Range<usize>, columns: &Range<usiz
     View { data, rows: rows.len(), len, stride, channels, factor }
 }
 
-/// The vertical pass; without weights the rows are copied. `first` is the input row that the view starts at.
-fn down<T: Sample>(view: View<'_, T>, first: usize, weights: Option<&Weights<f32>>, rows: usize) -> Owned {
-    let mut data = vec![0.0; rows * view.len];
-    Arch::new().dispatch(Down { view, first, weights, out: &mut data });
-    Owned { data, rows, len: view.len, channels: view.channels }
+/// Where a pass writes: the samples `part` of rows of `stride`.
+struct Lines<'a> {
+    data: &'a mut [f32],
+    stride: usize,
+    part: Range<usize>,
+}
+
+impl<'a> Lines<'a> {
+    #[inline(always)]
+    fn rows(self) -> impl Iterator<Item = &'a mut [f32]> {
+        let part = self.part;
+        self.data.chunks_exact_mut(self.stride).map(move |row| &mut row[part.clone()])
+    }
+}
+
+/// A pass along one axis; without weights the samples are copied.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    arch: Arch,
+    /// The input row or column that the view starts at.
+    first: usize,
+    weights: Option<&'a Weights<f32>>,
+}
+
+impl Pass<'_> {
+    /// The rows `part` of the window.
+    fn down<T: Sample>(self, view: View<'_, T>, part: Range<usize>, out: Lines<'_>) {
+        self.arch.dispatch(Down { view, first: self.first, weights: self.weights, part, out });
+    }
+
+    /// The columns `part` of the window, in every row of the view.
+    fn along<T: Sample>(self, view: View<'_, T>, part: Range<usize>, out: Lines<'_>) {
+        match self.weights {
+            Some(weights) => self.arch.dispatch(Along { view, first: self.first, weights, part, out }),
+            None => {
+                let from = part.start * view.channels;
+                for (y, out) in out.rows().enumerate() {
+                    for (sample, value) in out.iter_mut().zip(&view.row(y)[from..]) {
+                        *sample = view.factor * value.to_f32();
+                    }
+                }
+            }
+        }
+    }
 }
 
 struct Down<'a, T> {
     view: View<'a, T>,
     first: usize,
     weights: Option<&'a Weights<f32>>,
-    out: &'a mut [f32],
+    part: Range<usize>,
+    out: Lines<'a>,
 }
 
 impl<T: Sample> NullaryFnOnce for Down<'_, T> {
@@ -127,8 +206,8 @@ impl<T: Sample> NullaryFnOnce for Down<'_, T> {
 
     #[inline(always)]
     fn call(self) {
-        let Self { view, first, weights, out } = self;
-        for (i, out) in out.chunks_exact_mut(view.len).enumerate() {
+        let Self { view, first, weights, part, out } = self;
+        for (i, out) in part.zip(out.rows()) {
             let (start, weights) = weights.map_or((i, &[1.0][..]), |w| (w.of(i).0 - first, w.of(i).1));
             for (block, out) in out.chunks_mut(BLOCK).enumerate() {
                 let at = block * BLOCK;
@@ -160,34 +239,12 @@ fn add_scaled<T: Sample>(sums: &mut [f32; BLOCK], samples: &[T], factor: f32, w:
     }
 }
 
-/// The horizontal pass; without weights the samples are copied. `first` is the input column that the view starts at.
-fn along<T: Sample>(
-    view: View<'_, T>,
-    first: usize,
-    weights: Option<&Weights<f32>>,
-    columns: usize,
-) -> Owned {
-    let len = columns * view.channels;
-    let mut data = vec![0.0; view.rows * len];
-    match weights {
-        Some(weights) => Arch::new().dispatch(Along { view, first, weights, out: &mut data, len }),
-        None => {
-            for (y, out) in data.chunks_exact_mut(len).enumerate() {
-                for (sample, value) in out.iter_mut().zip(view.row(y)) {
-                    *sample = view.factor * value.to_f32();
-                }
-            }
-        }
-    }
-    Owned { data, rows: view.rows, len, channels: view.channels }
-}
-
 struct Along<'a, T> {
     view: View<'a, T>,
     first: usize,
     weights: &'a Weights<f32>,
-    out: &'a mut [f32],
-    len: usize,
+    part: Range<usize>,
+    out: Lines<'a>,
 }
 
 impl<T: Sample> NullaryFnOnce for Along<'_, T> {
@@ -195,21 +252,24 @@ impl<T: Sample> NullaryFnOnce for Along<'_, T> {
 
     #[inline(always)]
     fn call(self) {
-        let Self { view, first, weights, out, len } = self;
+        let Self { view, first, weights, part, out } = self;
         let channels = view.channels;
+        let inputs = weights.inputs_of(part.clone());
+        let from = (inputs.start - first) * channels;
         // A plane for each channel, with zeros at the end that padded weights may reach.
-        let plane_len = view.len / channels + weights.stride();
+        let plane_len = inputs.len() + weights.stride();
         let mut planes = vec![0.0_f32; channels * plane_len];
-        for (y, out) in out.chunks_exact_mut(len).enumerate() {
+        for (y, out) in out.rows().enumerate() {
+            let row = &view.row(y)[from..][..inputs.len() * channels];
             for (c, plane) in planes.chunks_exact_mut(plane_len).enumerate() {
-                for (sample, pixel) in plane.iter_mut().zip(view.row(y).chunks_exact(channels)) {
+                for (sample, pixel) in plane.iter_mut().zip(row.chunks_exact(channels)) {
                     *sample = view.factor * pixel[c].to_f32();
                 }
             }
-            for (i, pixel) in out.chunks_exact_mut(channels).enumerate() {
+            for (i, pixel) in part.clone().zip(out.chunks_exact_mut(channels)) {
                 let (start, w) = weights.padded(i);
                 for (c, sample) in pixel.iter_mut().enumerate() {
-                    *sample = dot(w, &planes[c * plane_len + start - first..][..w.len()]);
+                    *sample = dot(w, &planes[c * plane_len + start - inputs.start..][..w.len()]);
                 }
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! For each axis: weights in f64, then int16 with p bits after the point, p the most for which the largest weight of the
 //! whole axis still fits; out = clip((2^(p−1) + Σ w·x) >> p). Horizontal pass first, bytes between the passes, an axis that keeps
-//! its size is skipped. Only the window that a crop keeps is computed, from the rows and columns that it needs.
+//! its size is skipped. Only the window that a crop keeps is computed, from the rows and columns that it needs, in strips of columns.
 //! Source: ATen `UpSampleKernel.cpp` (`_compute_index_ranges_int16_weights`, `upsample_avx_bilinear_bicubic_uint8`).
 //! The loops are plain Rust that the compiler vectorises; `pulp` runs them compiled for the best instruction set.
 
@@ -36,64 +36,110 @@ pub(crate) struct Bytes<'a, const C: usize> {
 /// Samples that the vertical pass handles at once; rows between the passes are padded to a multiple.
 const BLOCK: usize = 64;
 
-/// Bytes between the passes above which the window is computed in two halves; only very tall pictures come near.
+/// Bytes that are kept between the passes: the window is computed in strips of as many columns as this allows, at least
+/// [`BLOCK`] bytes wide. Only pictures of very many rows need more than one.
 const MAX_BETWEEN: usize = 1 << 26;
 
 /// The window of the resized picture, `rows × columns × C` interleaved.
-pub(crate) fn resize<const C: usize>(source: Bytes<'_, C>, target: &Target, filter: Filter) -> Vec<u8> {
-    let vertical = (target.height != source.height).then(|| {
-        FixedWeights::new(Axis { filter, input: source.height, output: target.height }, target.rows.clone())
-    });
-    let horizontal = (target.width != source.width).then(|| {
-        FixedWeights::new(Axis { filter, input: source.width, output: target.width }, target.columns.clone())
-    });
-    let needed_rows = vertical.as_ref().map_or(target.rows.clone(), |v| v.weights.inputs());
-    let row_len = target.columns.len() * C;
-    let stride = row_len.next_multiple_of(BLOCK);
-    if needed_rows.len().saturating_mul(stride) > MAX_BETWEEN && target.rows.len() > 1 {
-        let middle = target.rows.start + target.rows.len() / 2;
-        let top = resize(source, &Target { rows: target.rows.start..middle, ..target.clone() }, filter);
-        let bottom = resize(source, &Target { rows: middle..target.rows.end, ..target.clone() }, filter);
-        return [top, bottom].concat();
-    }
-
-    let mut between = vec![0; needed_rows.len() * stride];
-    match &horizontal {
-        Some(weights) => Arch::new().dispatch(Horizontal::<C> {
-            source,
-            rows: needed_rows.clone(),
-            weights,
-            out: &mut between,
-            stride,
-        }),
-        None => {
-            for (out, y) in between.chunks_exact_mut(stride).zip(needed_rows.clone()) {
-                let row = &source.data[(y * source.width + target.columns.start) * C..];
-                out[..row_len].copy_from_slice(&row[..row_len]);
-            }
-        }
-    }
-
+pub(crate) fn resize<const C: usize>(
+    arch: Arch,
+    source: Bytes<'_, C>,
+    target: &Target,
+    filter: Filter,
+) -> Vec<u8> {
+    let passes = Passes::new(source, target, filter);
+    let (row_len, columns) = (target.columns.len() * C, target.columns.len());
     let mut out = vec![0; target.rows.len() * row_len];
-    match &vertical {
-        Some(weights) => {
-            let pass = Vertical {
-                rows: &between,
-                first_row: needed_rows.start,
-                stride,
-                weights,
-                out: &mut out,
-                row_len,
-            };
-            Arch::new().dispatch(pass);
-        }
-        None => {
-            for (out, row) in out.chunks_exact_mut(row_len).zip(between.chunks_exact(stride)) {
-                out.copy_from_slice(&row[..row_len]);
-            }
-        }
+    let strip = strip_len(passes.rows.len(), C);
+    for start in (0..columns).step_by(strip) {
+        let part = start..columns.min(start + strip);
+        let stride = (part.len() * C).next_multiple_of(BLOCK);
+        let between = passes.horizontal(arch, part.clone(), stride);
+        passes.vertical(
+            arch,
+            &between,
+            stride,
+            Strip { out: &mut out, row_len, part: part.start * C..part.end * C },
+        );
     }
     out
+}
+
+/// Columns of a strip for so many rows.
+fn strip_len(rows: usize, channels: usize) -> usize {
+    let bytes = MAX_BETWEEN / rows.max(1) / BLOCK * BLOCK;
+    bytes.max(BLOCK) / channels
+}
+
+/// Both passes of a resize.
+struct Passes<'a, const C: usize> {
+    source: Bytes<'a, C>,
+    /// None where the axis keeps its size.
+    horizontal: Option<FixedWeights>,
+    vertical: Option<FixedWeights>,
+    /// Rows of the source that the window needs.
+    rows: Range<usize>,
+    target: &'a Target,
+}
+
+impl<'a, const C: usize> Passes<'a, C> {
+    fn new(source: Bytes<'a, C>, target: &'a Target, filter: Filter) -> Self {
+        let axis = |input, output, window: &Range<usize>| {
+            (input != output).then(|| FixedWeights::new(Axis { filter, input, output }, window.clone()))
+        };
+        let vertical = axis(source.height, target.height, &target.rows);
+        let horizontal = axis(source.width, target.width, &target.columns);
+        let rows = vertical.as_ref().map_or(target.rows.clone(), |v| v.weights.inputs());
+        Self { source, horizontal, vertical, rows, target }
+    }
+
+    /// The columns `part` of the window in all rows that it needs, `stride` bytes apart.
+    fn horizontal(&self, arch: Arch, part: Range<usize>, stride: usize) -> Vec<u8> {
+        let (source, rows) = (self.source, self.rows.clone());
+        let mut out = vec![0; rows.len() * stride];
+        match &self.horizontal {
+            Some(weights) => {
+                arch.dispatch(Horizontal::<C> { source, rows, weights, part, out: &mut out, stride });
+            }
+            None => {
+                let len = part.len() * C;
+                for (out, y) in out.chunks_exact_mut(stride).zip(rows) {
+                    let row = &source.data[(y * source.width + self.target.columns.start + part.start) * C..];
+                    out[..len].copy_from_slice(&row[..len]);
+                }
+            }
+        }
+        out
+    }
+
+    /// Those columns in the rows of the window.
+    fn vertical(&self, arch: Arch, rows: &[u8], stride: usize, strip: Strip<'_>) {
+        match &self.vertical {
+            Some(weights) => {
+                arch.dispatch(Vertical { rows, first_row: self.rows.start, stride, weights, strip });
+            }
+            None => {
+                for (out, row) in strip.rows().zip(rows.chunks_exact(stride)) {
+                    out.copy_from_slice(&row[..out.len()]);
+                }
+            }
+        }
+    }
+}
+
+/// Where a strip of columns goes: the bytes `part` of rows of `row_len`.
+struct Strip<'a> {
+    out: &'a mut [u8],
+    row_len: usize,
+    part: Range<usize>,
+}
+
+impl<'a> Strip<'a> {
+    #[inline(always)]
+    fn rows(self) -> impl Iterator<Item = &'a mut [u8]> {
+        let part = self.part;
+        self.out.chunks_exact_mut(self.row_len).map(move |row| &mut row[part.clone()])
+    }
 }
 
 /// Weights of an axis as integers.
@@ -105,7 +151,7 @@ struct FixedWeights {
 
 impl FixedWeights {
     fn new(axis: Axis, window: Range<usize>) -> Self {
-        let precision = precision(axis.largest_weight());
+        let precision = if axis.input < axis.output { ENLARGED } else { precision(axis.largest_weight()) };
         let scale = f64::from(1_u32 << precision);
         // `round` is half away from zero, as int(w · 2^p ± 0.5) is.
         let weights = axis.weights::<f64>(window).map(|w| (w * scale).round() as i16);
@@ -129,11 +175,18 @@ fn precision(largest: f64) -> u32 {
     (1..22).find(too_large).unwrap_or(22)
 }
 
+/// [`precision`] of every enlarged axis. Its first output has a weight of 1 or more (the centre lies at or before the first
+/// input's, so the other inputs count nothing or less), and none reaches 2: 14 bits, without looking at what may be
+/// millions of outputs.
+const ENLARGED: u32 = 14;
+
 /// The horizontal pass over some rows.
 struct Horizontal<'a, const C: usize> {
     source: Bytes<'a, C>,
     rows: Range<usize>,
     weights: &'a FixedWeights,
+    /// The outputs to compute, counted from the first of the weights.
+    part: Range<usize>,
     out: &'a mut [u8],
     stride: usize,
 }
@@ -144,14 +197,14 @@ impl<const C: usize> NullaryFnOnce for Horizontal<'_, C> {
     #[inline(always)]
     fn call(self) {
         let weights = &self.weights.weights;
-        let inputs = weights.inputs();
+        let inputs = weights.inputs_of(self.part.clone());
         // A plane for each channel, with zeros at the end that padded weights may reach.
         let plane_len = inputs.len() + weights.stride();
         let mut planes = vec![0_i16; C * plane_len];
         for (out, y) in self.out.chunks_exact_mut(self.stride).zip(self.rows) {
             let row = &self.source.data[(y * self.source.width + inputs.start) * C..][..inputs.len() * C];
             split(row, C, plane_len, &mut planes);
-            for (i, pixel) in out[..weights.len() * C].chunks_exact_mut(C).enumerate() {
+            for (i, pixel) in self.part.clone().zip(out.chunks_exact_mut(C)) {
                 let (start, w) = weights.padded(i);
                 for (c, sample) in pixel.iter_mut().enumerate() {
                     let plane = &planes[c * plane_len + start - inputs.start..][..w.len()];
@@ -197,8 +250,7 @@ struct Vertical<'a> {
     first_row: usize,
     stride: usize,
     weights: &'a FixedWeights,
-    out: &'a mut [u8],
-    row_len: usize,
+    strip: Strip<'a>,
 }
 
 impl NullaryFnOnce for Vertical<'_> {
@@ -206,7 +258,7 @@ impl NullaryFnOnce for Vertical<'_> {
 
     #[inline(always)]
     fn call(self) {
-        for (i, out) in self.out.chunks_exact_mut(self.row_len).enumerate() {
+        for (i, out) in self.strip.rows().enumerate() {
             let (start, weights) = self.weights.weights.of(i);
             let rows = &self.rows[(start - self.first_row) * self.stride..];
             for (block, out) in out.chunks_mut(BLOCK).enumerate() {

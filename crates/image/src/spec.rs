@@ -4,6 +4,8 @@
 //! `DINOv3ViTImageProcessor`: rescale → resize in float → center_crop → normalise. Both as in Transformers 5.24.0 with
 //! the torchvision backend. An absent step is a flag that is off; defaults of a config are the caller's business.
 
+use dinoxide_kernels::Isa;
+
 use crate::{ImageError, Size};
 
 /// Default of [`ProcessorSpec::max_output_pixels`]: 64 Mi pixels, 768 MiB as three f32 planes.
@@ -29,6 +31,17 @@ pub struct ProcessorSpec {
     pub pad: Option<HeightWidth>,
     /// Most pixels that the result of resize and crop, or of pad, may have.
     pub max_output_pixels: u64,
+    /// Most rows or columns that a resize may make, before the crop. Default 2³⁰.
+    pub max_resized_side: u64,
+    /// Most bytes that the weights of a resize may take; beside them a resize keeps at most 64 MiB between its passes (a single
+    /// row or column, where that is larger). Default 1 GiB.
+    pub max_resize_bytes: u64,
+    /// Most multiply-adds of a resize for each channel, the crop taken into account. Default 2³³: a reduction of 250 million
+    /// pixels takes a sixth of it.
+    pub max_resize_work: u64,
+    /// The instruction set level that the resize runs with; `None` is the best of the processor. Every level gives the same
+    /// bits.
+    pub isa: Option<Isa>,
 }
 
 impl Default for ProcessorSpec {
@@ -43,6 +56,10 @@ impl Default for ProcessorSpec {
             normalize: None,
             pad: None,
             max_output_pixels: DEFAULT_MAX_OUTPUT_PIXELS,
+            max_resized_side: 1 << 30,
+            max_resize_bytes: 1 << 30,
+            max_resize_work: 1 << 33,
+            isa: None,
         }
     }
 }

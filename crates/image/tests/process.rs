@@ -1,13 +1,19 @@
-//! Processors against Transformers 5.24.0 (`data/processor.py`): byte paths to the bit, float paths within 3e-5 of 1.
+//! Processors against Transformers 5.24.0 (`data/processor.py`): byte paths to the bit, float paths within a bound, at every
+//! instruction set level of the processor.
+//!
+//! A line of `data/processor.txt` is a case; the pictures are drawn here by the same formulas. Then the rules that need no
+//! reference: layouts, crops, limits, errors.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use std::path::{Path, PathBuf};
 
 use dinoxide_image::{
-    HeightWidth, ImageError, Layout, Normalize, Order, PixelArray, PixelValues, ProcessorSpec, Resample,
-    Resize, Rgb8, Samples, Size, process, process_array,
+    HeightWidth, ImageError, Isa, Layout, Normalize, Order, Picture, PixelArray, PixelValues, ProcessorSpec,
+    Resample, Resize, Rgb8, Samples, Size, process, process_array,
 };
+
+use dinoxide_testkit::tolerance::{PROCESSOR_FLOAT_MAX_ABS, PROCESSOR_MAX_LEVELS};
 
 const IMAGENET: ([f64; 3], [f64; 3]) = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
 
@@ -72,7 +78,7 @@ fn spec(field: &[&str]) -> ProcessorSpec {
 }
 
 /// Runs a line; also gives whether the bytes must agree to the bit, and the scale that brings differences back to 0..1.
-fn run(field: &[&str]) -> (PixelValues, bool, f32) {
+fn run(field: &[&str], isa: Option<Isa>) -> (PixelValues, bool, f32) {
     let number = |i: usize| field[i].parse::<usize>().unwrap();
     let (h, w, channels) = (number(3), number(4), number(5));
     let bytes = if field[1] == "ramp" { ramp(h, w, channels) } else { checker(h, w, channels) };
@@ -80,7 +86,7 @@ fn run(field: &[&str]) -> (PixelValues, bool, f32) {
     let floats: Vec<f32> = bytes.iter().map(|&v| f32::from(v) / divisor).collect();
     let samples = if field[2] == "u8" { Samples::U8(&bytes) } else { Samples::F32(&floats) };
     let array = PixelArray::new(samples, &[h, w, channels], Some(Layout::ChannelsLast)).unwrap();
-    let spec = spec(&field[6..13]);
+    let spec = ProcessorSpec { isa, ..spec(&field[6..13]) };
     let exact = field[2] == "u8" && (spec.order == Order::ResizeFirst || spec.rescale.is_none());
     let scale = if spec.normalize.is_some() { 0.229 } else { 1.0 };
     (process_array(&array, &spec).unwrap(), exact, scale)
@@ -92,7 +98,14 @@ fn every_case_is_what_transformers_gives() {
     let mut wrong = Vec::new();
     for line in lines.lines() {
         let field: Vec<&str> = line.split(' ').collect();
-        let (got, exact, scale) = run(&field);
+        let (got, exact, scale) = run(&field, None);
+        for isa in Isa::available() {
+            let same =
+                run(&field, Some(isa)).0.data.iter().zip(&got.data).all(|(a, b)| a.to_bits() == b.to_bits());
+            if !same {
+                wrong.push(format!("{}: {isa} differs from the best level", field[0]));
+            }
+        }
         let shape = [got.channels, got.height, got.width].map(|n| n.to_string());
         if shape[..] != field[13..] {
             wrong.push(format!("{}: shape {shape:?}", field[0]));
@@ -101,7 +114,7 @@ fn every_case_is_what_transformers_gives() {
         let bytes = std::fs::read(data(&format!("processor/{}.f32", field[0]))).unwrap();
         let want = bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         let most = got.data.iter().zip(want).map(|(g, w)| (g - w).abs() * scale).fold(0.0, f32::max);
-        if most > if exact { 0.0 } else { 3e-5 } {
+        if most > if exact { 0.0 } else { PROCESSOR_FLOAT_MAX_ABS } {
             wrong.push(format!("{}: off by {most:e}", field[0]));
         }
     }
@@ -164,7 +177,7 @@ fn floats_that_are_already_rescaled_are_refused_and_right_without_rescale() {
     let from_bytes = process_array(&array, &dinov2()).unwrap();
     for (f, b) in from_floats.data.iter().zip(&from_bytes.data) {
         let levels = (f - b).abs() * 0.229 * 255.0;
-        assert!(levels <= 1.0, "{levels} levels apart");
+        assert!(levels <= PROCESSOR_MAX_LEVELS, "{levels} levels apart");
     }
     // Black is the same either way.
     let black = PixelArray::new(Samples::F32(&[0.0; 12]), &[2, 2, 3], Some(Layout::ChannelsLast)).unwrap();
@@ -187,6 +200,58 @@ fn a_thin_picture_costs_no_more_than_its_crop() {
         uncropped,
         Err(ImageError::LimitExceeded { limit: "max_output_pixels", got: 4_294_901_760, .. })
     ));
+}
+
+#[test]
+fn hostile_sizes_cost_nothing_and_name_their_limit() {
+    let pixels = Rgb8::from_raw(8, 4096, vec![7; 8 * 4096 * 3]).unwrap();
+    let mut picture = Picture::from(pixels);
+    picture.transparent_color = Some([7; 3]);
+    let exact = |height, width| Size::Exact { height, width };
+    for (size, crop, limit) in [
+        (exact(usize::MAX, 1), Some(1), "max_resized_side"),
+        (Size::ShortestEdge(1 << 24), Some(8), "max_resized_side"),
+        (exact(1 << 20, 1 << 20), None, "max_output_pixels"),
+        (exact(1, 1 << 26), None, "max_resize_bytes"),
+        (exact(1, 1 << 22), None, "max_resize_work"),
+    ] {
+        for order in [Order::ResizeFirst, Order::RescaleFirst] {
+            let spec = ProcessorSpec {
+                order,
+                resize: Some(Resize { size, resample: Resample::Lanczos }),
+                center_crop: crop.map(|side| HeightWidth { height: side, width: side }),
+                ..dinov2()
+            };
+            let result = process(&picture, &spec);
+            assert!(
+                matches!(result, Err(ImageError::LimitExceeded { limit: l, .. }) if l == limit),
+                "{size:?}: {:?}",
+                result.map(|values| (values.height, values.width))
+            );
+        }
+    }
+    // Hundreds of millions of rows of which the crop keeps few are no cost.
+    let spec = ProcessorSpec {
+        resize: Some(Resize { size: exact(700_000_000, 9), resample: Resample::Lanczos }),
+        center_crop: Some(HeightWidth { height: 8, width: 8 }),
+        ..dinov2()
+    };
+    let white = process(&picture, &spec).unwrap();
+    let black = process(&Picture { transparent_color: None, ..picture }, &spec).unwrap();
+    assert!(white.data[0] > 2.0 && black.data[0] < -1.9, "{} {}", white.data[0], black.data[0]);
+}
+
+#[test]
+fn a_level_that_the_processor_lacks_is_an_error() {
+    let picture = Rgb8::from_raw(2, 2, vec![0; 12]).unwrap().into();
+    for isa in Isa::ALL {
+        let result = process(&picture, &ProcessorSpec { isa: Some(isa), ..dinov2() });
+        match result {
+            Ok(_) => assert!(isa.is_available()),
+            Err(ImageError::IsaNotAvailable { isa: named }) => assert!(named == isa && !isa.is_available()),
+            Err(error) => panic!("{error}"),
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,10 @@
-//! The fast passes against a naive twin, written from the formula, over sizes around every edge.
+//! The fast passes against a naive twin, written from the formula, over sizes around every edge and every instruction set
+//! level of the processor: equal to the bit.
+//!
+//! The twin resizes a line at a time, in integers of 64 bits, with weights it scales itself.
 
 use super::*;
+use crate::simd::every_arch;
 
 /// One axis of the formula, on samples of one line.
 fn naive_line(line: &[u8], output: usize, filter: Filter) -> Vec<u8> {
@@ -77,14 +81,17 @@ fn check<const C: usize>(input: (usize, usize), output: (usize, usize), filter: 
     let data = noise(input.0 * input.1 * C);
     let want = naive(&data, (input.0, input.1, C), output, filter);
     let source = Bytes::<C> { data: &data, height: input.0, width: input.1 };
-    let got = resize(source, &whole(output.0, output.1), filter);
-    assert!(got == want, "{input:?} to {output:?}, {C} channels, {filter:?}");
     let (rows, columns) = (output.0 / 3..output.0 - output.0 / 4, output.1 / 5..output.1 - output.1 / 3);
     let target = Target { rows: rows.clone(), columns: columns.clone(), ..whole(output.0, output.1) };
     let part: Vec<u8> = rows
         .flat_map(|y| want[(y * output.1 + columns.start) * C..(y * output.1 + columns.end) * C].to_vec())
         .collect();
-    assert!(resize(source, &target, filter) == part, "window of {input:?} to {output:?}, {filter:?}");
+    for (isa, arch) in every_arch() {
+        let got = resize(arch, source, &whole(output.0, output.1), filter);
+        assert!(got == want, "{input:?} to {output:?}, {C} channels, {filter:?}, {isa}");
+        let got = resize(arch, source, &target, filter);
+        assert!(got == part, "window of {input:?} to {output:?}, {filter:?}, {isa}");
+    }
 }
 
 #[test]
@@ -117,12 +124,59 @@ fn precision_is_the_most_that_16_bits_hold() {
 }
 
 #[test]
+fn every_enlarged_axis_has_the_same_precision() {
+    for filter in [Filter::Bilinear, Filter::Bicubic, Filter::Lanczos] {
+        for input in 1..40 {
+            for output in (input + 1..input + 60).chain([input * 97, input * 256, input * 1000 + 1]) {
+                let largest = Axis { filter, input, output }.largest_weight();
+                assert_eq!(precision(largest), ENLARGED, "{filter:?} {input} to {output}: {largest}");
+            }
+        }
+        for (input, output) in [(1000, 1001), (1000, 1999), (65535, 65536), (224, 224_000)] {
+            let largest = Axis { filter, input, output }.largest_weight();
+            assert_eq!(precision(largest), ENLARGED, "{filter:?} {input} to {output}: {largest}");
+        }
+    }
+}
+
+#[test]
+fn strips_of_a_very_tall_picture_join_to_the_whole() {
+    let (height, width, columns) = (200_000, 3, 120);
+    assert_eq!(strip_len(height, 3), 106, "so the window takes two strips");
+    let data = noise(height * width * 3);
+    let source = Bytes::<3> { data: &data, height, width };
+    for keeps_height in [false, true] {
+        let full = Target { height: if keeps_height { height } else { 7 }, ..whole(7, columns) };
+        // Either way all rows are needed, and a few come out.
+        let full = if keeps_height { Target { rows: 0..height, ..full } } else { full };
+        let all = resize(Arch::new(), source, &full, Filter::Bilinear);
+        for part in [0..9, 102..120] {
+            let target = Target { columns: part.clone(), ..full.clone() };
+            let got = resize(Arch::new(), source, &target, Filter::Bilinear);
+            let want = all.chunks_exact(columns * 3).flat_map(|row| &row[part.start * 3..part.end * 3]);
+            assert!(got.iter().eq(want), "columns {part:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_between_the_passes_has_a_bound() {
+    for channels in [1, 3, 4] {
+        for rows in [1, 224, 65535, 131_072, 1 << 20] {
+            let strip = strip_len(rows, channels);
+            assert!(strip > 0 && (strip * channels).next_multiple_of(BLOCK) * rows <= MAX_BETWEEN);
+        }
+        assert!(strip_len(usize::MAX, channels) > 0);
+    }
+}
+
+#[test]
 fn a_thin_picture_computes_only_its_window() {
     // 1×65535 with the short side 256 would be 16776960 rows; the window takes a few input rows.
     let data = noise(65535 * 3);
     let source = Bytes::<3> { data: &data, height: 65535, width: 1 };
     let target = Target { height: 16_776_960, width: 256, rows: 8_388_368..8_388_592, columns: 16..240 };
-    let out = resize(source, &target, Filter::Bicubic);
+    let out = resize(Arch::new(), source, &target, Filter::Bicubic);
     // Every column of a one-pixel-wide picture is the same.
     for row in out.chunks_exact(224 * 3) {
         assert!(row.chunks_exact(3).all(|pixel| pixel == &row[..3]));
