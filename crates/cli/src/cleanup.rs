@@ -1,5 +1,7 @@
-//! Unfinished files, so that Ctrl-C leaves none behind: the signal handler removes those that are registered and ends
-//! the process. While a file is being made the handler waits, so that none is made unseen.
+//! Unfinished files, so that Ctrl-C leaves none behind.
+//!
+//! The signal handler removes those that are registered and ends the process. While a file is being made, or put in its
+//! place together with another, the handler waits, so that none is made unseen and no pair is torn apart.
 
 use crate::exit::INTERRUPTED;
 use std::{
@@ -39,6 +41,12 @@ impl Cleanup {
         let file = make()?;
         paths.push(path(&file).to_owned());
         Ok(file)
+    }
+
+    /// Runs `work` without an interrupt in between: it waits until the end. `work` must not make or forget files.
+    pub(crate) fn uninterrupted<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _paths = self.lock();
+        work()
     }
 
     /// Forgets a file that is in its place: its unfinished name is gone, so an interrupt just before this removes nothing.

@@ -1,4 +1,7 @@
 //! A file that is either whole or not there: written under another name in the same folder, then renamed.
+//!
+//! Two files that belong together come both or neither: what was there before of the first is set aside until the second is
+//! in its place, and an interrupt waits. Only a machine that stops between the two renames leaves them apart.
 
 use crate::{cleanup::Cleanup, error::CliError};
 use std::{
@@ -20,12 +23,17 @@ impl OutputFile {
     /// Starts a file that will be `target`. A link keeps pointing where it does: what it points to is replaced.
     ///
     /// # Errors
-    /// A folder that is not there or cannot be written to; a target that is a folder.
+    /// A folder that is not there or cannot be written to; a target that is a folder, a pipe or a device.
     pub(crate) fn create(target: &Path, cleanup: &Cleanup) -> Result<Self, CliError> {
         let failed = |source| CliError::Write { path: target.to_owned(), source };
         let real = fs::canonicalize(target).unwrap_or_else(|_| target.to_owned());
-        if real.is_dir() {
-            return Err(failed(io::ErrorKind::IsADirectory.into()));
+        match fs::metadata(&real) {
+            Ok(metadata) if metadata.is_dir() => return Err(failed(io::ErrorKind::IsADirectory.into())),
+            // To be renamed over would be the end of a device.
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(failed(io::Error::other("is a pipe or a device")));
+            }
+            _ => {}
         }
         let folder = match real.parent() {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -60,15 +68,68 @@ impl OutputFile {
     /// # Errors
     /// What the system says; what was there before is then still there.
     pub(crate) fn commit(self) -> Result<(), CliError> {
-        let Self { temporary, target, cleanup } = self;
-        let finish = || {
-            temporary.as_file().sync_all()?;
-            let path = temporary.path().to_owned();
-            temporary.persist(&target).map_err(|error| error.error)?;
+        self.sync()?;
+        let (cleanup, path) = (self.cleanup.clone(), self.temporary.path().to_owned());
+        self.place()?;
+        cleanup.forget(&path);
+        Ok(())
+    }
+
+    /// Puts this file and then `last` in their places.
+    ///
+    /// # Errors
+    /// What the system says; what was there before of both is then still there.
+    pub(crate) fn commit_with(self, last: Self) -> Result<(), CliError> {
+        self.sync()?;
+        last.sync()?;
+        let cleanup = self.cleanup.clone();
+        let paths = [&self, &last].map(|file| file.temporary.path().to_owned());
+        cleanup.uninterrupted(|| {
+            let target = self.target.clone();
+            let before = self.set_aside()?;
+            let placed = self.place().and_then(|()| last.place());
+            if placed.is_err() {
+                // What went wrong is told; of putting things back, nothing more can be said.
+                let _ = match before {
+                    Some(before) => before.persist(&target).map(drop).map_err(|error| error.error),
+                    None => fs::remove_file(&target),
+                };
+            }
+            placed
+        })?;
+        for path in paths {
             cleanup.forget(&path);
-            Ok(())
-        };
-        finish().map_err(|source| CliError::Write { path: target.clone(), source })
+        }
+        Ok(())
+    }
+
+    /// Moves what is at the target to another name, under which it goes when dropped.
+    fn set_aside(&self) -> Result<Option<NamedTempFile>, CliError> {
+        if !self.target.exists() {
+            return Ok(None);
+        }
+        let folder = self.temporary.path().parent().unwrap_or(Path::new("."));
+        let aside = tempfile::Builder::new().prefix(".dinoxide-").suffix(".old").tempfile_in(folder);
+        let aside = aside.map_err(|error| self.failed(system_error(&error)))?;
+        fs::rename(&self.target, aside.path()).map_err(|source| self.failed(source))?;
+        Ok(Some(aside))
+    }
+
+    /// All bytes are on the disk: what can go wrong has gone wrong before a file is replaced.
+    fn sync(&self) -> Result<(), CliError> {
+        self.temporary.as_file().sync_all().map_err(|source| self.failed(source))
+    }
+
+    fn place(self) -> Result<(), CliError> {
+        let Self { temporary, target, .. } = self;
+        match temporary.persist(&target) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(CliError::Write { path: target, source: error.error }),
+        }
+    }
+
+    fn failed(&self, source: io::Error) -> CliError {
+        CliError::Write { path: self.target.clone(), source }
     }
 }
 
@@ -141,6 +202,47 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&real), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("x.jsonl");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        let error = OutputFile::create(&link, &Cleanup::default()).unwrap_err();
+        assert!(
+            matches!(&error, CliError::Write { source, .. } if source.to_string() == "is a pipe or a device")
+        );
+    }
+
+    /// Starts two files, of which the second cannot be put in its place: a folder has come there meanwhile.
+    fn two_of_which_the_second_fails(dir: &Path) -> Result<(), CliError> {
+        let [first, last] = ["first", "last"].map(|name| {
+            let mut file = OutputFile::create(&dir.join(name), &Cleanup::default()).unwrap();
+            file.write_all(b"new").unwrap();
+            file
+        });
+        fs::create_dir(dir.join("last")).unwrap();
+        first.commit_with(last)
+    }
+
+    #[test]
+    fn two_files_come_both_or_neither() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(two_of_which_the_second_fails(dir.path()).is_err());
+        assert_eq!(listing(dir.path()), ["last"]);
+        fs::remove_dir(dir.path().join("last")).unwrap();
+        fs::write(dir.path().join("first"), b"old").unwrap();
+        assert!(two_of_which_the_second_fails(dir.path()).is_err());
+        assert_eq!(fs::read(dir.path().join("first")).unwrap(), b"old");
+        assert_eq!(listing(dir.path()).len(), 2);
+        fs::remove_dir(dir.path().join("last")).unwrap();
+        let [first, last] = ["first", "last"]
+            .map(|name| OutputFile::create(&dir.path().join(name), &Cleanup::default()).unwrap());
+        first.commit_with(last).unwrap();
+        assert_eq!(fs::read(dir.path().join("first")).unwrap(), b"");
+        assert_eq!(listing(dir.path()).len(), 2);
     }
 
     #[test]

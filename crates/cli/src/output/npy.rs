@@ -69,8 +69,7 @@ impl VectorWriter for Npy {
         let (array, _) = self.array.into_parts();
         let (paths, _) = self.paths.into_parts();
         // The array last: where it is, its paths are.
-        paths.commit()?;
-        array.commit()
+        paths.commit_with(array)
     }
 }
 
