@@ -1,8 +1,14 @@
-//! Under which licence a checkpoint's weights are: as its README.md says (the front matter of a model card), else as its
-//! family was published, else unknown.
+//! Under which licence a checkpoint's weights are.
+//!
+//! As its README.md says (the front matter of a model card), else as its family was published, else unknown. A README is
+//! untrusted: only its first bytes are read, and it is text for people, never a decision.
 
 use dinoxide::{Checkpoint, config::Family};
-use std::{fs::File, io::Read, path::Path};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::Path,
+};
 
 /// Bytes of a README.md that are looked at: front matter is short.
 const MAX_README_BYTES: u64 = 65_536;
@@ -34,6 +40,10 @@ pub(crate) fn of(checkpoint: &Checkpoint) -> Option<Licence> {
 }
 
 fn read_card(path: &Path) -> Option<String> {
+    // To open a pipe would be to wait.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(MAX_README_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -10,7 +10,7 @@ use safetensors::{
     tensor::{Metadata, TensorInfo},
 };
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Seek, SeekFrom},
     ops::Range,
     path::{Path, PathBuf},
@@ -51,6 +51,11 @@ impl PixelValues {
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
         let wrong = |reason: String| CliError::PixelValues { path: path.to_owned(), reason };
         let unreadable = |source| CliError::Read { path: path.to_owned(), source };
+        // To open a pipe would be to wait, and what is read twice cannot come through one.
+        let metadata = fs::metadata(path).map_err(unreadable)?;
+        if !metadata.is_file() && !metadata.is_dir() {
+            return Err(wrong("is a pipe or a device, expected a file".to_owned()));
+        }
         let mut file = File::open(path).map_err(unreadable)?;
         let size = file.metadata().map_err(unreadable)?.len();
         let header = read_header(&mut file, size).map_err(unreadable)?;

@@ -1,3 +1,8 @@
+//! Files of `--pixel-values`: read picture by picture; what is cut, hostile or not fed yet is refused by name.
+//!
+//! Files are written by the format's own crate; the values count up, so that each place is known by its number. Damage is
+//! done to their bytes.
+
 use super::*;
 use safetensors::tensor::TensorView;
 use std::fs;
