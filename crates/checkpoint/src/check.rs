@@ -1,4 +1,7 @@
 //! Do the weights fit the config? Every missing and misshapen tensor, in one error.
+//!
+//! The config says which tensors of which shapes there must be (`layout`); the headers say what there is. Where a wrong
+//! `patch_size` or `image_size` explains the difference, the error says that instead of leaving the user to guess.
 
 use std::collections::HashSet;
 

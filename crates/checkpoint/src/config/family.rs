@@ -1,4 +1,7 @@
 //! The four families, told apart by `model_type`.
+//!
+//! A name that is none of them is an error that lists them. The spelling of the variants is that of Transformers' classes:
+//! `Dinov2Model`, `Dinov2WithRegistersModel`, `DINOv3ViTModel`, `DINOv3ConvNextModel`.
 
 use serde_json::Value;
 

@@ -1,4 +1,7 @@
 //! A height and a width: `image_size` and `patch_size` of the configs, given as one number or as a pair.
+//!
+//! One number is both sides; a pair is height, then width. Sides are at least 1 and within the limit that the field has.
+//! Source: `configuration_dinov2.py` and its siblings, Transformers 5.24.0.
 
 use std::fmt;
 

@@ -1,3 +1,8 @@
+//! Configs as text: defaults, spellings, and values that are refused by name.
+//!
+//! The defaults are Transformers 5.24.0's. A config that is out of bounds must be an error that names the key, before a size
+//! is computed from it.
+
 use super::*;
 
 fn parse(json: &str) -> Result<ModelConfig, CheckpointError> {

@@ -1,4 +1,7 @@
-//! Data of the errors that carry the most: boxed in `CheckpointError`, which every result of the crate holds.
+//! Data of the errors that carry the most.
+//!
+//! They are boxed in `CheckpointError`, which every result of the crate holds: a large variant would make each of them large.
+//! All fields are public, so that a caller can act on them and not on the text.
 
 use std::path::PathBuf;
 

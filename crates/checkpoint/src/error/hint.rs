@@ -1,4 +1,7 @@
 //! What a user can do about each error.
+//!
+//! A hint names a command or a place, in words that fit any program over this crate; where nothing can be done but to read the
+//! message, there is none.
 
 use std::path::Path;
 

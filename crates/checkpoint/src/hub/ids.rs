@@ -1,4 +1,7 @@
 //! What can be a repo id, and what a revision.
+//!
+//! Both become parts of paths in the cache, so what could leave it (`..`, separators, a leading dot) is refused before a path is
+//! made. Source: `utils/_validators.py` of huggingface_hub 2.4.0.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};

@@ -1,3 +1,8 @@
+//! Finding models: folders, ids, revisions, and caches made by hand.
+//!
+//! A cache is a few folders and links in a temporary place; the environment is given as data, so no test reads or sets the
+//! process's own.
+
 use std::fs;
 
 use tempfile::TempDir;

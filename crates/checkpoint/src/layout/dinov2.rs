@@ -1,4 +1,7 @@
 //! Tensors of DINOv2, with and without registers.
+//!
+//! Names are those of the bare model as the hub's files have them; shapes follow from the config. Linear weights are
+//! [out, in], the patch kernel [D, C, P, P], tables [1, S, D].
 
 use super::Specs;
 use crate::config::Dinov2Config;

@@ -1,4 +1,7 @@
 //! Tensors of the DINOv3 vision transformer.
+//!
+//! Names are those of the bare model as the hub's files have them; shapes follow from the config. Each projection has a
+//! bias or not by its own flag. There is no position table: positions are rotations.
 
 use super::Specs;
 use crate::config::DINOv3ViTConfig;

@@ -1,3 +1,8 @@
+//! Which tensors a config asks for, and how many parameters they have.
+//!
+//! The numbers of parameters are those of the published sizes, as Transformers 5.24.0 counts them. Flags add or take away
+//! tensors, and the sizes of a hand-made config must not wrap around.
+
 use std::path::Path;
 
 use super::*;

@@ -1,4 +1,7 @@
 //! Which processor, and which resampling filter.
+//!
+//! The processor is named by `image_processor_type`, with or without a backend at its end; where it is not named, the family
+//! decides. Filters are Pillow's numbers, 0 to 5; whether one can be carried out, the image crate decides.
 
 use std::path::Path;
 

@@ -1,3 +1,8 @@
+//! Processor configs as text: defaults of each kind, spellings of sizes, and values that are refused by name.
+//!
+//! The defaults are Transformers 5.24.0's for `BitImageProcessor` and `DINOv3ViTImageProcessor`. Steps that are on without
+//! their values are errors.
+
 use super::*;
 
 fn parse(json: &str) -> Result<ProcessorConfig, CheckpointError> {

@@ -1,4 +1,7 @@
 //! Asking a checkpoint for its classifier.
+//!
+//! A backbone opens without one, and one that does not fit its labels or its features is refused only when it is asked for,
+//! with both numbers.
 
 use dinoxide_checkpoint::{Checkpoint, CheckpointError};
 

@@ -1,4 +1,7 @@
 //! Opening folders: what is missing, damaged or not a file is named.
+//!
+//! Folders are made on the spot, whole first, then with one thing wrong. The error is compared by variant and data, its
+//! message where users read it.
 
 use std::fs;
 use std::path::Path;

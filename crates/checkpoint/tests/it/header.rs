@@ -1,4 +1,7 @@
 //! Damaged and hostile safetensors headers: a typed error each, at once and without much memory.
+//!
+//! Headers are made byte by byte: lengths that lie, offsets that overlap or leave gaps, shapes whose product overflows, text
+//! that is no JSON.
 
 use dinoxide_checkpoint::limits::MAX_HEADER_BYTES;
 use dinoxide_checkpoint::{Checkpoint, CheckpointError};

@@ -1,4 +1,7 @@
 //! Arbitrary bytes and arbitrary JSON never panic, whatever they are given as.
+//!
+//! Each is opened as a config, a processor config, a shard index and a weights file. What is asserted is that an answer
+//! comes: a value or a typed error.
 
 use std::path::Path;
 

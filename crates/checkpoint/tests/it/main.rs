@@ -1,4 +1,7 @@
 //! Tests of the crate's public face, in one binary.
+//!
+//! One module a subject: folders, headers, shards, reading, mismatches, classifiers, spellings, hostile bytes, and what
+//! Transformers wrote.
 
 // Helpers of tests fail by panicking, as the tests themselves do.
 #![allow(clippy::unwrap_used, clippy::panic)]

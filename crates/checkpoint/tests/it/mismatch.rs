@@ -1,4 +1,7 @@
 //! Weights that do not fit their config: one error with everything in it.
+//!
+//! Each test takes a checkpoint that fits and changes one side. The error must list all tensors, in the file's spelling, and
+//! name the key of the config that explains them where one does.
 
 use dinoxide_checkpoint::config::Size2;
 use dinoxide_checkpoint::{CheckpointError, LayoutMismatch};

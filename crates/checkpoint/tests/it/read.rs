@@ -1,4 +1,7 @@
 //! Reading tensors: dtypes, spellings, halves, shapes.
+//!
+//! Values are written as bytes by hand and must come back as the f32 that they stand for; a tensor asked for under another
+//! shape, or of a dtype that is no float, is a typed error.
 
 use dinoxide_checkpoint::{Checkpoint, CheckpointError, Dtype, layout};
 use half::{bf16, f16};

@@ -1,4 +1,7 @@
 //! Checkpoints in several files.
+//!
+//! The index says which file has which tensor. What it names must be there, in that file, and nothing it names may leave the
+//! folder; an unfinished download is named as such.
 
 use std::fs;
 

@@ -1,4 +1,7 @@
 //! Files that Transformers wrote with its module names hold the same tensors as those with the hub's names.
+//!
+//! Both kinds are among the fixtures, written by Transformers 5.24.0 out of one model. Every canonical name must give the same
+//! values from both.
 
 use std::path::{Path, PathBuf};
 

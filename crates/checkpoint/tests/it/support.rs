@@ -1,4 +1,7 @@
 //! Tiny checkpoints made on the spot: configs as text, weights of the shapes that the config asks for.
+//!
+//! Values are of no matter here unless a test sets them. A tensor can be left out, given another shape or another dtype, to
+//! make what is to be refused.
 
 use std::collections::BTreeMap;
 use std::fs;
