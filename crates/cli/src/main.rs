@@ -1,5 +1,7 @@
-//! The command `dinoxide`: parse, run, exit. `args` is what is typed, `options` what is meant, `commands` what is done;
-//! only `printer` writes to the terminal, only `output` writes files.
+//! The command `dinoxide`: parse, run, exit.
+//!
+//! `args` is what is typed, `options` what is meant, `commands` what is done with it; `inputs` reads, `output` writes files,
+//! and only `printer` writes to the terminal. The library `dinoxide` does the work. Exit codes and panics are in `exit`.
 
 mod args;
 mod cleanup;

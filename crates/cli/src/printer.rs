@@ -1,5 +1,7 @@
-//! The one place that writes to stdout and stderr. stdout is data only; errors, warnings, notes and the progress bar go
-//! to stderr. What cannot be written to stderr is dropped: there is nobody left to tell.
+//! The one place that writes to stdout and stderr.
+//!
+//! stdout is data only; errors, warnings, notes and the progress bar go to stderr, each message a line. What cannot be
+//! written to stderr is dropped: there is nobody left to tell. A reader of stdout who leaves is no error.
 
 use crate::{env::Env, error::CliError, text};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

@@ -1,4 +1,7 @@
 //! What every command is given, and the account of a work over many pictures.
+//!
+//! The account counts what succeeded and what failed, reports each failure as it comes, stops where that is wanted, and decides
+//! at the end whether there is a file to complete and which exit it is.
 
 use crate::{env::Env, error::CliError, exit::Exit, printer::Printer, text};
 use dinoxide::{ContextOptions, Model};

@@ -1,4 +1,7 @@
 //! Text for people: file names and messages without characters that command the terminal.
+//!
+//! Whatever came from outside (paths, labels, words of a config) passes `shown` before it is printed. Data, on stdout or in
+//! files, is not changed beyond what its format asks for.
 
 use std::{borrow::Cow, fmt::Write as _, path::Path};
 

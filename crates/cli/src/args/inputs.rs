@@ -1,4 +1,7 @@
-//! The pictures that a command works on.
+//! The pictures that a command works on, or the tensors in their place.
+//!
+//! Names are taken as the system gives them, in any bytes. Whether they are files, folders or nothing, `crate::inputs` finds
+//! out.
 
 use clap::Args;
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
-//! What the parser says, in this command's own form: help and version are data; a wrong command line is one error line
-//! and a hint.
+//! What the parser says, in this command's own form.
+//!
+//! Help and the version are data, for stdout. A wrong command line is one error line and a hint, as every other error is, and
+//! exits with 1.
 
 use super::Cli;
 use crate::error::CliError;

@@ -1,4 +1,7 @@
 //! `completions`: a script for a shell.
+//!
+//! Made from the definitions of the options, so it knows all of them. It is data on stdout: where a shell looks for it is the
+//! user's choice.
 
 use crate::{
     args::{Cli, CompletionsArgs},

@@ -1,4 +1,7 @@
-//! The list of paths on stdin: one a line, or separated by NUL. Any bytes that the system allows in a path are taken.
+//! The list of paths on stdin: one a line, or separated by NUL.
+//!
+//! Any bytes that the system allows in a path are taken. An entry that is longer than any path ends the reading, so that
+//! stdin which is no list is no endless buffer.
 
 use crate::error::CliError;
 use std::{

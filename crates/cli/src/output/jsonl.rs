@@ -1,5 +1,7 @@
-//! JSON lines: one object a line. Floats have the fewest digits that read back as the same f32; NaN and infinities,
-//! which JSON does not have, are `null`.
+//! JSON lines: one object a line, `{"path": …, "embedding": […]}`.
+//!
+//! Floats have the fewest digits that read back as the same f32; NaN and infinities, which JSON does not have, are `null`.
+//! A path is text: bytes that are not UTF-8 have become U+FFFD before.
 
 use super::{OutputFile, VectorWriter};
 use crate::error::CliError;

@@ -1,4 +1,7 @@
 //! A table for people: columns as wide as their widest cell.
+//!
+//! Widths count characters, which is right for the names and figures that stand here. The last column is not filled up, so no
+//! line ends in spaces.
 
 use std::fmt;
 
