@@ -1,7 +1,10 @@
 //! What can go wrong in the command itself; the errors of the library pass through.
+//!
+//! An error is one line that names the file, tensor or option; its hint says what to do, in this command's options; its exit
+//! code says whose fault it is.
 
 use crate::exit::Exit;
-use dinoxide::{BUILTIN_TINY, CheckpointError};
+use dinoxide::{BUILTIN_TINY, CheckpointError, ImageError};
 use std::{io, path::PathBuf};
 
 /// Errors of this crate.
@@ -88,8 +91,14 @@ impl CliError {
     }
 }
 
-/// The library's hint; to one who has no model yet, also the way to a first try.
+/// The library's hint; to one who has no model yet, also the way to a first try; to one with a huge picture, the option that
+/// lets it through.
 fn hint_of(error: &dinoxide::Error) -> Option<String> {
+    if let dinoxide::Error::Image(ImageError::File { error, .. }) = error
+        && let ImageError::LimitExceeded { limit: "max_pixels", got, .. } = **error
+    {
+        return Some(format!("`--max-pixels {got}` lets it through, if you trust it and have the memory"));
+    }
     let hint = error.hint()?;
     let no_model = matches!(error, dinoxide::Error::Checkpoint(CheckpointError::NotInCache { .. }));
     if no_model && !hint.contains(BUILTIN_TINY) {

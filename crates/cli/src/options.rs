@@ -1,12 +1,22 @@
 //! From what was typed, or the environment says, to what the commands work with: checked once, here.
+//!
+//! An option on the command line goes before the variable that mirrors it, and an error names the one that was meant. An
+//! option that can have no effect on what was named is a warning.
 
 use crate::{
-    args::{Attn, GlobalArgs, Pool, ProcessorArgs, Size, SourceArgs},
+    args::{GlobalArgs, Pool, ProcessorArgs, Size, SourceArgs},
     env::{self, Env},
     error::CliError,
+    printer::Printer,
 };
-use dinoxide::{Checkpoint, ContextOptions, ImageProcessor, Isa, LoadOptions, Pooling};
-use std::ffi::{OsStr, OsString};
+use dinoxide::{
+    BUILTIN_TINY, Checkpoint, ContextOptions, DecodeOptions, ImageProcessor, Isa, Limits, LoadOptions,
+    Pooling,
+};
+use std::{
+    ffi::{OsStr, OsString},
+    path::Path,
+};
 
 /// The model when none is named.
 const DEFAULT_MODEL: &str = "facebook/dinov2-small";
@@ -69,11 +79,19 @@ pub(crate) fn model_name(args: &SourceArgs, env: &Env) -> OsString {
     args.model.clone().or_else(|| env.model.clone()).unwrap_or_else(|| DEFAULT_MODEL.into())
 }
 
-/// Opens a checkpoint.
+/// Opens a checkpoint. A revision of what has none is a warning: the weights may not be those that were meant.
 ///
 /// # Errors
 /// As [`dinoxide::open`].
-pub(crate) fn open(name: &OsStr, args: &SourceArgs) -> Result<Checkpoint, CliError> {
+pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result<Checkpoint, CliError> {
+    if let Some(revision) =
+        args.revision.as_ref().filter(|_| name == BUILTIN_TINY || Path::new(name).is_dir())
+    {
+        let name = name.to_string_lossy();
+        printer.warning(&format!(
+            "--revision {revision}: has no effect, `{name}` is not looked up in the hub's cache"
+        ));
+    }
     let options = LoadOptions {
         revision: args.revision.clone(),
         cache_dir: args.cache_dir.clone(),
@@ -82,12 +100,12 @@ pub(crate) fn open(name: &OsStr, args: &SourceArgs) -> Result<Checkpoint, CliErr
     Ok(dinoxide::open(name, &options)?)
 }
 
-/// The checkpoint's processor, with the command line's wishes.
+/// The checkpoint's processor, with the command line's wishes, except `--tolerant`.
 ///
 /// # Errors
 /// No processor config, or one that cannot be carried out with them.
 pub(crate) fn processor(checkpoint: &Checkpoint, args: &ProcessorArgs) -> Result<ImageProcessor, CliError> {
-    let mut processor = ImageProcessor::from_checkpoint(checkpoint)?;
+    let mut processor = ImageProcessor::from_checkpoint(checkpoint)?.with_decode(decode(args));
     if let Some(Size { height, width }) = args.size {
         processor = processor.with_size(height, width);
     }
@@ -97,9 +115,21 @@ pub(crate) fn processor(checkpoint: &Checkpoint, args: &ProcessorArgs) -> Result
     Ok(processor)
 }
 
-/// Whether the attention must be the eager one. A ConvNeXt has no attention to choose for.
-pub(crate) fn runs_eager(attn: Attn, checkpoint: &Checkpoint) -> bool {
-    attn == Attn::Eager && checkpoint.config().head_dim().is_some()
+/// Bytes that decoding takes for a pixel at most, whatever the format; also of a file that is not compressed.
+const MAX_BYTES_PER_PIXEL: u64 = 32;
+
+/// How files are decoded. More pixels take more memory and larger files; less than the default change neither limit.
+pub(crate) fn decode(args: &ProcessorArgs) -> DecodeOptions {
+    let mut limits = Limits::default();
+    if let Some(max_pixels) = args.max_pixels {
+        let bytes = max_pixels.saturating_mul(MAX_BYTES_PER_PIXEL);
+        limits.max_pixels = max_pixels;
+        if max_pixels > Limits::default().max_pixels {
+            limits.max_bytes = limits.max_bytes.max(bytes);
+            limits.max_file_bytes = limits.max_file_bytes.max(bytes);
+        }
+    }
+    DecodeOptions { limits, background: args.background.map(|colour| colour.0), tolerant: false }
 }
 
 impl From<Pool> for Pooling {
@@ -140,6 +170,21 @@ mod tests {
             let error = context(&args(threads, isa), &Env::default()).unwrap_err();
             assert!(matches!(error, CliError::OptionValue { option: "--threads" | "--isa", .. }), "{error}");
         }
+    }
+
+    #[test]
+    fn more_pixels_are_allowed_more_memory_and_fewer_are_not_allowed_less() {
+        let limits = |max_pixels| {
+            let args =
+                ProcessorArgs { size: None, no_crop: false, background: None, tolerant: false, max_pixels };
+            decode(&args).limits
+        };
+        assert_eq!(limits(None), Limits::default());
+        assert_eq!(limits(Some(100)), Limits { max_pixels: 100, ..Limits::default() });
+        // A scan of 20000x15000, 16 bits a channel with alpha.
+        let scan = limits(Some(300_000_000));
+        assert_eq!(scan.max_pixels, 300_000_000);
+        assert!(scan.max_bytes >= 300_000_000 * (6 + 8) && scan.max_file_bytes >= 300_000_000 * 8);
     }
 
     #[test]

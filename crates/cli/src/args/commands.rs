@@ -1,6 +1,9 @@
 //! The commands and their own options.
+//!
+//! One struct a command, whose documentation is its `--help`: the first line is the summary, `after_help` the examples. Options
+//! that commands share are groups in `inputs` and `model`.
 
-use super::{Attn, Dtype, InputArgs, ModelArgs, PictureArgs, Pool, ProcessorArgs, Size, SourceArgs};
+use super::{Attn, Dtype, ModelArgs, PictureArgs, Pool, ProcessorArgs, RunArgs, Size, SourceArgs};
 use clap::{ArgAction, Args, Parser, Subcommand};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -72,10 +75,11 @@ pub(crate) enum Command {
 Examples:
   dinoxide embed -m builtin:tiny photos/
   dinoxide embed photos/ --normalize -o vectors.npy          also writes vectors.paths.json
-  find . -name '*.jpg' -print0 | dinoxide embed -0 --pool cls+mean -o vectors.parquet")]
+  find . -name '*.jpg' -print0 | dinoxide embed -0 --pool cls+mean -o vectors.parquet
+  dinoxide embed logos/ --background white                   transparency becomes white")]
 pub(crate) struct EmbedArgs {
     #[command(flatten)]
-    pub(crate) inputs: InputArgs,
+    pub(crate) run: RunArgs,
 
     /// File to write, by extension: .jsonl, .npy (paths go beside it, in NAME.paths.json), .safetensors, .parquet
     #[arg(short, long, value_name = "FILE")]
@@ -88,16 +92,6 @@ pub(crate) struct EmbedArgs {
     /// Scale vectors to length 1
     #[arg(long)]
     pub(crate) normalize: bool,
-
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-
-    /// Pictures a forward; 0 chooses
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model")]
-    pub(crate) batch: usize,
-
-    #[command(flatten)]
-    pub(crate) processor: ProcessorArgs,
 }
 
 /// Every tensor of a forward, under Transformers' names
@@ -112,7 +106,7 @@ Examples:
   dinoxide features photos/ -m my-model/ --size 518 --attentions -o features.safetensors")]
 pub(crate) struct FeaturesArgs {
     #[command(flatten)]
-    pub(crate) inputs: InputArgs,
+    pub(crate) run: RunArgs,
 
     /// File to write, .safetensors
     #[arg(short, long, value_name = "FILE")]
@@ -125,16 +119,6 @@ pub(crate) struct FeaturesArgs {
     /// Also attentions, one matrix a layer and head (implies --attn eager)
     #[arg(long)]
     pub(crate) attentions: bool,
-
-    #[command(flatten)]
-    pub(crate) model: ModelArgs,
-
-    /// Pictures a forward; 0 chooses
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model")]
-    pub(crate) batch: usize,
-
-    #[command(flatten)]
-    pub(crate) processor: ProcessorArgs,
 }
 
 /// What the model would see: pixel_values
@@ -224,7 +208,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
     pub(crate) size: Vec<Size>,
 
-    /// What to compute in: `auto`, `f32`
+    /// What to compute in: `auto` or `f32`, which are the same today
     #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "DTYPE,…")]
     pub(crate) dtype: Vec<Dtype>,
 

@@ -1,5 +1,7 @@
-//! The command line as it is typed: options, their help, their examples. Nothing is opened or checked here beyond the
-//! form of a value; `crate::options` turns this into what the commands work with.
+//! The command line as it is typed: options, their help, their examples.
+//!
+//! Nothing is opened or checked here beyond the form of a value; `crate::options` turns this into what the commands work
+//! with. Names and meanings are a contract that scripts rely on.
 
 mod commands;
 mod inputs;
@@ -12,6 +14,6 @@ pub(crate) use commands::{
     PreprocessArgs, VerifyArgs,
 };
 pub(crate) use inputs::{InputArgs, PictureArgs};
-pub(crate) use model::{ModelArgs, ProcessorArgs, SourceArgs};
+pub(crate) use model::{ModelArgs, ProcessorArgs, RunArgs, SourceArgs};
 pub(crate) use usage::{Parsed, parse};
-pub(crate) use values::{Attn, Dtype, Pool, Size};
+pub(crate) use values::{Attn, Colour, Dtype, Pool, Size};

@@ -1,6 +1,9 @@
 //! Options of every command that opens or runs a model.
+//!
+//! They are groups that commands put together: where the model is, how it runs, what it sees of a picture. A command has only
+//! the groups that mean something to it, so that no option is taken and ignored.
 
-use super::{Attn, Dtype, Size};
+use super::{Attn, Colour, Dtype, InputArgs, Size};
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf};
 
@@ -55,4 +58,50 @@ pub(crate) struct ProcessorArgs {
     /// No crop: the short side becomes the size, the aspect is kept
     #[arg(long)]
     pub(crate) no_crop: bool,
+
+    /// Put transparent pictures on this colour: white, black or #rrggbb [default: drop transparency, as Transformers does]
+    #[arg(long, value_name = "COLOR")]
+    pub(crate) background: Option<Colour>,
+
+    /// Decode what is there of a file that is cut or damaged, with a warning that names it
+    #[arg(long)]
+    pub(crate) tolerant: bool,
+
+    /// Most pixels of a picture file, for honest huge ones [default: 250000000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_MAX_PIXELS))]
+    pub(crate) max_pixels: Option<u64>,
+}
+
+/// Most that `--max-pixels` takes: 2⁴⁰, beyond any picture, and small enough to count its bytes.
+const MAX_MAX_PIXELS: u64 = 1 << 40;
+
+impl ProcessorArgs {
+    /// The names of the options that were given.
+    pub(crate) fn given(&self) -> Vec<&'static str> {
+        let all = [
+            ("--size", self.size.is_some()),
+            ("--no-crop", self.no_crop),
+            ("--background", self.background.is_some()),
+            ("--tolerant", self.tolerant),
+            ("--max-pixels", self.max_pixels.is_some()),
+        ];
+        all.into_iter().filter(|(_, given)| *given).map(|(name, _)| name).collect()
+    }
+}
+
+/// A run of a model over inputs.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) model: ModelArgs,
+
+    /// Pictures a forward; 0 chooses
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model")]
+    pub(crate) batch: usize,
+
+    #[command(flatten)]
+    pub(crate) processor: ProcessorArgs,
 }

@@ -1,4 +1,7 @@
 //! The values that options take, and how they are spelled.
+//!
+//! Each type reads one value and says what it expects; a value of a later version (`--dtype int8`) is told from nonsense.
+//! What a value means for a command is decided elsewhere.
 
 use clap::ValueEnum;
 use std::{fmt, str::FromStr};
@@ -32,6 +35,29 @@ impl FromStr for Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.height, self.width)
+    }
+}
+
+/// A colour: `white`, `black`, or `#rrggbb`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Colour(pub(crate) [u8; 3]);
+
+impl FromStr for Colour {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let hex = |text: &str| {
+            let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6)?;
+            // A sign, which numbers may have, is no digit of a colour.
+            let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+            let [_, red, green, blue] = u32::from_str_radix(digits, 16).ok()?.to_be_bytes();
+            Some(Self([red, green, blue]))
+        };
+        match text {
+            "white" => Ok(Self([255; 3])),
+            "black" => Ok(Self([0; 3])),
+            text => hex(text).ok_or_else(|| "expected `white`, `black` or `#rrggbb`".to_owned()),
+        }
     }
 }
 
@@ -94,6 +120,17 @@ mod tests {
         assert_eq!("70x140".parse(), Ok(Size { height: 70, width: 140 }));
         for wrong in ["", "0", "x", "224x", "x224", "-1", "1.5", "99999999999999999999", "16385", "2x3x4"] {
             assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_colour_is_a_name_or_six_digits() {
+        assert_eq!("white".parse(), Ok(Colour([255, 255, 255])));
+        assert_eq!("black".parse(), Ok(Colour([0, 0, 0])));
+        assert_eq!("#0a80FF".parse(), Ok(Colour([10, 128, 255])));
+        for wrong in ["", "#", "ffffff", "#fff", "#fffffff", "#gggggg", "#+fffff", "#ff ff0", "#ééé", "red"]
+        {
+            assert!(wrong.parse::<Colour>().is_err(), "{wrong}");
         }
     }
 

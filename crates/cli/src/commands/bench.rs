@@ -1,10 +1,10 @@
 //! `bench`: how fast a model runs here. Forward only, inputs ready, model warm; each forward is timed by itself.
 //!
-//! Peak memory is the process's since the row began, where the system can say that (Linux), else absent.
+//! Operations are counted by formula (see `cost`), so `gflops` is a rate of useful work, not of instructions. Peak memory is the process's since the row began, where the system can say that (Linux), else absent.
 
 use super::info::processor_size;
 use crate::{
-    args::{BenchArgs, Dtype, Size},
+    args::{Attn, BenchArgs, Size},
     cost,
     error::CliError,
     exit::Exit,
@@ -49,7 +49,7 @@ struct Spread {
 
 pub(super) fn run(args: &BenchArgs, session: &mut Session) -> Result<Exit, CliError> {
     let name = options::model_name(&args.source, &session.env);
-    let checkpoint = options::open(&name, &args.source)?;
+    let checkpoint = options::open(&name, &args.source, &session.printer)?;
     let sizes = match args.size.as_slice() {
         [] => vec![default_size(&checkpoint)],
         sizes => sizes.to_vec(),
@@ -60,18 +60,15 @@ pub(super) fn run(args: &BenchArgs, session: &mut Session) -> Result<Exit, CliEr
     }
     let as_table = session.printer.stdout_is_terminal() && !args.json;
     let mut rows = Vec::new();
-    for _dtype in distinct(&args.dtype) {
-        let model = Model::from_checkpoint(&checkpoint, session.context)?;
-        session.model_detail(&model);
-        for (size, batch) in combinations(&sizes, &args.batch) {
-            let eager = options::runs_eager(args.attn, &checkpoint);
-            let row =
-                measure(&name.to_string_lossy(), &model, Job { size, batch, rounds: args.rounds, eager })?;
-            if as_table {
-                rows.push(row);
-            } else {
-                session.printer.data(&json_line(&row).map_err(CliError::Stdout)?)?;
-            }
+    let model = Model::from_checkpoint(&checkpoint, session.context)?;
+    session.model_detail(&model);
+    let (rounds, eager) = (args.rounds, args.attn == Attn::Eager);
+    for (size, batch) in combinations(&sizes, &args.batch) {
+        let row = measure(&name.to_string_lossy(), &model, Job { size, batch, rounds, eager })?;
+        if as_table {
+            rows.push(row);
+        } else {
+            session.printer.data(&json_line(&row).map_err(CliError::Stdout)?)?;
         }
     }
     if as_table {
@@ -91,11 +88,6 @@ struct Job {
 
 fn combinations<'a>(sizes: &'a [Size], batches: &'a [usize]) -> impl Iterator<Item = (Size, usize)> + 'a {
     sizes.iter().flat_map(|&size| batches.iter().map(move |&batch| (size, batch)))
-}
-
-/// `auto` and `f32` are the same today: asked for together, they are one row.
-fn distinct(dtypes: &[Dtype]) -> &[Dtype] {
-    dtypes.get(..1).unwrap_or_default()
 }
 
 fn default_size(checkpoint: &Checkpoint) -> Size {
@@ -120,7 +112,7 @@ fn measure(name: &str, model: &Model, job: Job) -> Result<Row, CliError> {
     let Job { size, batch, rounds, eager } = job;
     reset_peak();
     let pixel_values = inputs(batch, model.config().num_channels(), size);
-    let inputs = Inputs { output_attentions: eager, ..Inputs::new(pixel_values.view()) };
+    let inputs = Inputs { eager_attention: eager, ..Inputs::new(pixel_values.view()) };
     let warm = model.forward(&inputs)?;
     if !warm.last_hidden_state.iter().all(|value| value.is_finite()) {
         return Err(CliError::NotFinite);

@@ -1,56 +1,52 @@
 //! `embed`: one vector a picture, to a file or as JSON lines on stdout.
+//!
+//! The vector is the CLS token after the final norm, the mean of the patch tokens, or both; `--normalize` divides it by its
+//! length. On stdout each line is handed on at once, so that a reader sees it as it comes.
 
+use super::forward::{Forward, Take};
 use crate::{
     args::EmbedArgs,
     cleanup::Cleanup,
     error::CliError,
     exit::Exit,
-    inputs::Source,
-    options,
-    output::{About, Row, VectorFormat, VectorWriter, json_line},
-    session::{Session, Tally},
+    output::{Row, VectorFormat, VectorWriter, json_line},
+    printer::Printer,
+    session::Session,
 };
-use dinoxide::{FileOptions, Model, Pooling, normalize};
+use dinoxide::{FileOptions, Outputs, Pooling, normalize};
 
 pub(super) fn run(args: &EmbedArgs, session: &mut Session) -> Result<Exit, CliError> {
-    let format = args.output.as_deref().map(VectorFormat::of).transpose()?;
-    let (source, lost) = Source::open(&args.inputs, &session.printer)?;
-    let name = options::model_name(&args.model.source, &session.env);
-    let mut writer = match (&args.output, format) {
-        (Some(path), Some(format)) => {
-            let about =
-                About { model: name.to_string_lossy().into_owned(), path_bytes: source.label_bytes() };
-            Some(format.create(path, about, &Cleanup::on_interrupt())?)
+    let output = args.output.as_deref();
+    let format = output.map(|path| VectorFormat::of(path).map(|format| (path, format))).transpose()?;
+    let forward = Forward::new(&args.run, session)?;
+    let writer = format
+        .map(|(path, format)| format.create(path, forward.about().clone(), &Cleanup::on_interrupt()))
+        .transpose()?;
+    let vectors = Vectors { pool: args.pool.into(), normalize: args.normalize, writer };
+    forward.run(FileOptions::default(), output, vectors, session)
+}
+
+/// Makes vectors, and writes them to a file or to stdout.
+struct Vectors {
+    pool: Pooling,
+    normalize: bool,
+    writer: Option<Box<dyn VectorWriter>>,
+}
+
+impl Take for Vectors {
+    fn take(&mut self, label: &str, outputs: Outputs, printer: &mut Printer) -> Result<(), CliError> {
+        let mut vector = self.pool.pool(&outputs, 0);
+        if self.normalize {
+            normalize(&mut vector);
         }
-        _ => None,
-    };
-    let checkpoint = options::open(&name, &args.model.source)?;
-    let model = Model::from_checkpoint(&checkpoint, session.context)?;
-    session.model_detail(&model);
-    let files = FileOptions {
-        batch: args.batch,
-        output_attentions: options::runs_eager(args.model.attn, &checkpoint),
-        ..FileOptions::default()
-    };
-    let pool = Pooling::from(args.pool);
-    let mut tally = Tally::start(&mut session.printer, source.len(), lost, args.inputs.pictures.fail_fast);
-    source.run(
-        &model,
-        || options::processor(&checkpoint, &args.processor),
-        files,
-        &mut |index, outputs| {
-            tally.enter(outputs, |outputs, printer| {
-                let mut vector = pool.pool(&outputs, 0);
-                if args.normalize {
-                    normalize(&mut vector);
-                }
-                let (path, embedding) = (&source.label(index), &vector.to_vec());
-                match &mut writer {
-                    Some(writer) => writer.write(path, embedding),
-                    None => printer.data(&json_line(&Row { path, embedding }).map_err(CliError::Stdout)?),
-                }
-            })
-        },
-    )?;
-    tally.end(args.output.as_deref(), || writer.map_or(Ok(()), VectorWriter::finish))
+        let row = Row { path: label, embedding: &vector.to_vec() };
+        match &mut self.writer {
+            Some(writer) => writer.write(row.path, row.embedding),
+            None => printer.data(&json_line(&row).map_err(CliError::Stdout)?),
+        }
+    }
+
+    fn finish(self) -> Result<(), CliError> {
+        self.writer.map_or(Ok(()), VectorWriter::finish)
+    }
 }

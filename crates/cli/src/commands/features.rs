@@ -1,54 +1,55 @@
 //! `features`: every tensor of a forward, under Transformers' names, in one safetensors file.
+//!
+//! Tensors of single pictures are stacked by the writer where their shapes are the same. The grid of patches goes into the
+//! metadata, since it cannot be told from the number of tokens alone.
 
+use super::forward::{Forward, Take};
 use crate::{
-    args::{Attn, FeaturesArgs},
-    cleanup::Cleanup,
-    error::CliError,
-    exit::Exit,
-    inputs::Source,
-    options,
-    output::TensorWriter,
-    session::{Session, Tally},
+    args::FeaturesArgs, cleanup::Cleanup, error::CliError, exit::Exit, output::TensorWriter,
+    printer::Printer, session::Session,
 };
-use dinoxide::{FileOptions, Model, Outputs};
+use dinoxide::{FileOptions, Outputs};
 use ndarray::ArrayViewD;
 
 pub(super) fn run(args: &FeaturesArgs, session: &mut Session) -> Result<Exit, CliError> {
     TensorWriter::check_name(&args.output)?;
-    let (source, lost) = Source::open(&args.inputs, &session.printer)?;
-    let name = options::model_name(&args.model.source, &session.env);
-    let mut writer = TensorWriter::create(&args.output, source.label_bytes(), &Cleanup::on_interrupt())?;
-    let checkpoint = options::open(&name, &args.model.source)?;
-    let model = Model::from_checkpoint(&checkpoint, session.context)?;
-    session.model_detail(&model);
-    let attn = if args.attentions { Attn::Eager } else { args.model.attn };
-    let files = FileOptions {
-        batch: args.batch,
+    let forward = Forward::new(&args.run, session)?;
+    let about = forward.about();
+    let features = Features {
+        writer: TensorWriter::create(&args.output, about.planned, &Cleanup::on_interrupt())?,
+        model: about.model.clone(),
+        grids: Vec::new(),
+    };
+    let asks = FileOptions {
         output_hidden_states: args.hidden_states,
         // Where a model has no attentions, asking for them is the error that says so.
-        output_attentions: args.attentions || options::runs_eager(attn, &checkpoint),
+        output_attentions: args.attentions,
+        ..FileOptions::default()
     };
-    let mut grids = Vec::new();
-    let mut tally = Tally::start(&mut session.printer, source.len(), lost, args.inputs.pictures.fail_fast);
-    source.run(
-        &model,
-        || options::processor(&checkpoint, &args.processor),
-        files,
-        &mut |index, outputs| {
-            tally.enter(outputs, |outputs, _| {
-                writer.picture(&source.label(index));
-                grids.push([outputs.grid.rows, outputs.grid.cols]);
-                push_outputs(&mut writer, &outputs, args.attentions)
-            })
-        },
-    )?;
-    let metadata =
-        |grids: &[[usize; 2]]| [("model", name.to_string_lossy().into_owned()), ("grid", grid_json(grids))];
-    tally.end(Some(&args.output), || writer.finish(&metadata(&grids)))
+    forward.run(asks, Some(&args.output), features, session)
+}
+
+/// Writes tensors.
+struct Features {
+    writer: TensorWriter,
+    model: String,
+    grids: Vec<[usize; 2]>,
+}
+
+impl Take for Features {
+    fn take(&mut self, label: &str, outputs: Outputs, _: &mut Printer) -> Result<(), CliError> {
+        self.writer.picture(label);
+        self.grids.push([outputs.grid.rows, outputs.grid.cols]);
+        push_outputs(&mut self.writer, &outputs)
+    }
+
+    fn finish(self) -> Result<(), CliError> {
+        self.writer.finish(&[("model", self.model), ("grid", grid_json(&self.grids))])
+    }
 }
 
 /// Adds the tensors of one picture (a batch of one), without the batch axis.
-fn push_outputs(writer: &mut TensorWriter, outputs: &Outputs, attentions: bool) -> Result<(), CliError> {
+fn push_outputs(writer: &mut TensorWriter, outputs: &Outputs) -> Result<(), CliError> {
     let mut push = |name: &str, array: ArrayViewD<'_, f32>| {
         let values = array.as_standard_layout();
         let shape = array.shape().get(1..).unwrap_or_default();
@@ -59,8 +60,7 @@ fn push_outputs(writer: &mut TensorWriter, outputs: &Outputs, attentions: bool) 
     for (i, state) in outputs.hidden_states.iter().flatten().enumerate() {
         push(&format!("hidden_states.{i}"), state.view())?;
     }
-    let wanted = outputs.attentions.as_ref().filter(|_| attentions);
-    for (i, attention) in wanted.into_iter().flatten().enumerate() {
+    for (i, attention) in outputs.attentions.iter().flatten().enumerate() {
         push(&format!("attentions.{i}"), attention.view().into_dyn())?;
     }
     Ok(())

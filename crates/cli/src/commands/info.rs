@@ -1,4 +1,7 @@
 //! `info`: what a checkpoint holds, and what a picture costs. No weight is read.
+//!
+//! Names, shapes and dtypes are those of the files. The number of parameters, memory and operations are counted from the
+//! config by formula (see `cost`), not measured, and the output says so.
 
 use crate::{
     args::{InfoArgs, Size},
@@ -14,6 +17,9 @@ use crate::{
 use dinoxide::{Checkpoint, ImageProcessor, config::ModelConfig, layout};
 use serde::Serialize;
 
+/// How costs are found.
+const FORMULA: &str = "formula";
+
 /// Labels that the table shows; --json has all.
 const LABELS_SHOWN: usize = 3;
 
@@ -21,6 +27,7 @@ const LABELS_SHOWN: usize = 3;
 struct Report {
     model: String,
     family: &'static str,
+    /// Of the model without a classifier, counted from the config.
     parameters: u64,
     hidden_size: usize,
     /// Layers of a ViT; of a ConvNeXt, of all stages together.
@@ -44,6 +51,8 @@ struct Report {
 #[derive(Debug, Serialize)]
 struct PictureCost {
     size: [usize; 2],
+    /// How the numbers below were found.
+    method: &'static str,
     flops: u64,
     weight_bytes: u64,
     activation_bytes: u64,
@@ -51,7 +60,8 @@ struct PictureCost {
 
 pub(super) fn run(args: &InfoArgs, session: &mut Session) -> Result<Exit, CliError> {
     let name = args.name.clone().unwrap_or_else(|| options::model_name(&args.source, &session.env));
-    let checkpoint = options::open(&name, &args.source)?;
+    let checkpoint = options::open(&name, &args.source, &session.printer)?;
+    warn_of_classifier(&checkpoint, session);
     let report = report(&name.to_string_lossy(), &checkpoint, args.size);
     let text =
         if args.json { json_line(&report).map_err(CliError::Stdout)? } else { table(&report).into_bytes() };
@@ -87,10 +97,20 @@ fn report(name: &str, checkpoint: &Checkpoint, size: Option<Size>) -> Report {
         licence_from: licence.as_ref().map(|Licence { from, .. }| *from),
         picture: PictureCost {
             size: pair(size),
+            method: FORMULA,
             flops: cost.flops,
             weight_bytes: parameters.saturating_mul(4),
             activation_bytes: cost.activation_bytes,
         },
+    }
+}
+
+/// Says what is wrong with a classifier that is there; the model works without it.
+fn warn_of_classifier(checkpoint: &Checkpoint, session: &Session) {
+    if checkpoint.has_classifier()
+        && let Err(error) = checkpoint.check_classifier()
+    {
+        session.printer.warning(&error.to_string());
     }
 }
 
@@ -135,7 +155,7 @@ fn table(report: &Report) -> String {
         stages => stages.join(", "),
     };
     let labels = match report.labels.len() {
-        0 => "none (no classifier)".to_owned(),
+        0 => "none".to_owned(),
         n if n <= LABELS_SHOWN => report.labels.join(", "),
         n => format!("{n}: {}, …", report.labels[..LABELS_SHOWN].join(", ")),
     };
@@ -145,17 +165,21 @@ fn table(report: &Report) -> String {
     };
     let picture = &report.picture;
     let memory = format!(
-        "{} of weights (f32), {} for a picture of {}",
+        "{} of weights (f32), {} for a picture of {} ({FORMULA})",
         text::bytes(picture.weight_bytes),
         text::bytes(picture.activation_bytes),
         by(picture.size)
     );
-    let flops = format!("{:.2} GFLOP for a picture of {}", picture.flops as f64 / 1e9, by(picture.size));
+    let flops =
+        format!("{:.2} GFLOP for a picture of {} ({FORMULA})", picture.flops as f64 / 1e9, by(picture.size));
     let dtype = report.dtype.as_deref().unwrap_or("none");
     let rows = [
         ("model", report.model.clone()),
         ("family", report.family.to_owned()),
-        ("parameters", format!("{} ({:.1} M)", report.parameters, report.parameters as f64 / 1e6)),
+        (
+            "parameters",
+            format!("{} ({:.1} M, by the config)", report.parameters, report.parameters as f64 / 1e6),
+        ),
         ("hidden size", report.hidden_size.to_string()),
         ("layers", report.num_hidden_layers.to_string()),
         ("patch", report.patch_size.map_or_else(|| "none".to_owned(), by)),
@@ -164,6 +188,7 @@ fn table(report: &Report) -> String {
         ("model sees", report.processor_size.map_or_else(|| "depends on the picture".to_owned(), by)),
         ("dtype", format!("{dtype}, {} in files", text::bytes(report.file_bytes))),
         ("stages", stages),
+        ("classifier", if report.classifier { "yes" } else { "no" }.to_owned()),
         ("labels", labels),
         ("licence", licence),
         ("memory", memory),

@@ -1,10 +1,14 @@
 //! One file a command: what it does, with the options checked and the library below.
+//!
+//! `forward` is what `embed` and `features` share. A command gives its exit, or the error that ended it; only `main` tells that
+//! error and turns it into a code.
 
 mod bench;
 mod completions;
 mod cpu;
 mod embed;
 mod features;
+mod forward;
 mod info;
 mod preprocess;
 mod verify;

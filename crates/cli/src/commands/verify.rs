@@ -1,12 +1,26 @@
 //! `verify`: a model against a golden, a row a tensor.
+//!
+//! A tensor passes when every element is within `--atol` and the shape is the same. The exit code is what scripts go by, the
+//! table what people read.
 
-use crate::{args::VerifyArgs, error::CliError, exit::Exit, options, output::Table, session::Session, text};
+use crate::{
+    args::{Attn, VerifyArgs},
+    error::CliError,
+    exit::Exit,
+    options,
+    output::Table,
+    session::Session,
+    text,
+};
 use dinoxide::{Golden, Model, Row, verify};
 
 pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliError> {
+    if args.model.attn == Attn::Eager {
+        session.printer.warning("--attn eager: no effect, `verify` runs it for goldens with attentions only");
+    }
     let golden = Golden::open(&args.golden)?;
     let name = options::model_name(&args.model.source, &session.env);
-    let checkpoint = options::open(&name, &args.model.source)?;
+    let checkpoint = options::open(&name, &args.model.source, &session.printer)?;
     let model = Model::from_checkpoint(&checkpoint, session.context)?;
     session.model_detail(&model);
     let rows = verify(&model, &golden)?;

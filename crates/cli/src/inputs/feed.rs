@@ -1,8 +1,12 @@
 //! Feeds the model: from pictures or tensors to the outputs of each, in order.
+//!
+//! Pictures go through the library's waves, which decode on all threads and batch by size. Tensors of one size that follow each
+//! other are a batch. A picture is an outputs of its own in the end, a batch of one.
 
-use super::{PixelValues, collect};
-use crate::{args::InputArgs, error::CliError, printer::Printer, text};
-use dinoxide::{FileOptions, ImageProcessor, Inputs, Model, Outputs};
+use super::{Opened, Opener, PixelValues, collect};
+use crate::{args::InputArgs, error::CliError, output::Planned, printer::Printer, text};
+use dinoxide::{Error, FileOptions, Inputs, Model, Outputs};
+use ndarray::{ArrayView4, Axis};
 use std::{borrow::Cow, ops::ControlFlow, path::PathBuf};
 
 /// Pictures of one forward over tensors, when the user leaves the choice.
@@ -17,8 +21,17 @@ pub(crate) enum Source {
     Tensors(PixelValues),
 }
 
-/// What becomes of each picture's outputs (a batch of one), or of its error.
-pub(crate) type Sink<'a> = dyn FnMut(usize, Result<Outputs, CliError>) -> ControlFlow<()> + 'a;
+/// A picture that went through the model.
+#[derive(Debug)]
+pub(crate) struct Fed {
+    /// A batch of one.
+    pub(crate) outputs: Outputs,
+    /// What the user should know of the picture.
+    pub(crate) warning: Option<String>,
+}
+
+/// What becomes of each picture, or of its error.
+pub(crate) type Sink<'a> = dyn FnMut(usize, Result<Fed, CliError>) -> ControlFlow<()> + 'a;
 
 impl Source {
     /// Finds what the command line names; also, how many places could not be looked into (each has been reported).
@@ -49,13 +62,13 @@ impl Source {
         }
     }
 
-    /// Bytes of all labels together, at least.
-    pub(crate) fn label_bytes(&self) -> usize {
-        (0..self.len()).map(|index| self.label(index).len()).sum()
+    /// What an output file is to hold, if no picture fails.
+    pub(crate) fn planned(&self) -> Planned {
+        Planned::of((0..self.len()).map(|index| self.label(index)))
     }
 
-    /// Runs the model on every picture. `processor` makes the processor; it is called for pictures only, since tensors
-    /// need none.
+    /// Runs the model on every picture. `opener` makes the opener; it is called for pictures only, since tensors need no
+    /// processor.
     ///
     /// # Errors
     /// No processor; tensors that the model cannot take, as their file is one input. What befalls single pictures goes to
@@ -63,15 +76,21 @@ impl Source {
     pub(crate) fn run(
         &self,
         model: &Model,
-        processor: impl FnOnce() -> Result<ImageProcessor, CliError>,
+        opener: impl FnOnce() -> Result<Opener, CliError>,
         options: FileOptions,
         sink: &mut Sink<'_>,
     ) -> Result<(), CliError> {
         match self {
             Self::Pictures(paths) => {
-                let processor = processor()?;
-                dinoxide::for_each_file(model, &processor, options, paths, &mut |index, outputs| {
-                    sink(index, outputs.map_err(|error| self.named(index, error)))
+                let opener = opener()?;
+                dinoxide::for_each_file(model, &opener.strict, options, paths, &mut |index, outputs| {
+                    let fed = match outputs {
+                        Ok(outputs) => Ok(Fed { outputs, warning: None }),
+                        Err(error) => opener
+                            .open_again(&paths[index], error)
+                            .and_then(|opened| forward_one(model, options, opened)),
+                    };
+                    sink(index, fed.map_err(|error| self.named(index, error)))
                 });
                 Ok(())
             }
@@ -91,15 +110,11 @@ impl Source {
         while start < tensors.len() {
             let batch = tensors.batch_at(start, most);
             let pixel_values = tensors.read(batch.clone())?;
-            let inputs = Inputs {
-                output_hidden_states: options.output_hidden_states,
-                output_attentions: options.output_attentions,
-                ..Inputs::new(pixel_values.view())
-            };
-            let outputs = model.forward(&inputs).map_err(|error| self.named(start, error))?;
+            let outputs = model.forward(&inputs(options, &pixel_values.view()));
+            let outputs = outputs.map_err(|error| self.named(start, error))?;
             start = batch.end;
             for (item, index) in batch.enumerate() {
-                if sink(index, Ok(outputs.item(item))).is_break() {
+                if sink(index, Ok(Fed { outputs: outputs.item(item), warning: None })).is_break() {
                     return Ok(());
                 }
             }
@@ -108,10 +123,25 @@ impl Source {
     }
 
     /// An error with the picture's name, which decoding gives by itself and the model does not know.
-    fn named(&self, index: usize, error: dinoxide::Error) -> CliError {
+    fn named(&self, index: usize, error: Error) -> CliError {
         match error {
-            error @ dinoxide::Error::Image(_) => error.into(),
+            error @ Error::Image(_) => error.into(),
             error => CliError::Picture { label: self.label(index).into_owned(), source: Box::new(error) },
         }
     }
+}
+
+/// What a forward is asked for.
+fn inputs<'a>(options: FileOptions, pixel_values: &ArrayView4<'a, f32>) -> Inputs<'a> {
+    Inputs {
+        output_hidden_states: options.output_hidden_states,
+        output_attentions: options.output_attentions,
+        eager_attention: options.eager_attention,
+        ..Inputs::new(*pixel_values)
+    }
+}
+
+fn forward_one(model: &Model, options: FileOptions, opened: Opened) -> Result<Fed, Error> {
+    let pixel_values = opened.pixels.view().insert_axis(Axis(0));
+    Ok(Fed { outputs: model.forward(&inputs(options, &pixel_values))?, warning: opened.warning })
 }

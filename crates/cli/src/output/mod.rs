@@ -1,4 +1,7 @@
 //! Files that are written: each beside its place first, and renamed when it is whole.
+//!
+//! `file` does that; `tensors` writes safetensors of many tensors, `vectors` chooses between the formats of one vector a
+//! picture (`jsonl`, `npy`, `parquet`, and a tensor). `table` is for stdout on a terminal.
 
 mod file;
 mod jsonl;
@@ -11,5 +14,5 @@ mod vectors;
 pub(crate) use file::OutputFile;
 pub(crate) use jsonl::{Row, json_line};
 pub(crate) use table::Table;
-pub(crate) use tensors::TensorWriter;
+pub(crate) use tensors::{Planned, TensorWriter};
 pub(crate) use vectors::{About, VectorFormat, VectorWriter};

@@ -24,6 +24,26 @@ const MAX_HEADER_BYTES: usize = 100_000_000;
 /// The data begins at a multiple of this.
 const ALIGNMENT: usize = 8;
 
+/// What a file is to hold, if no picture fails.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Planned {
+    /// Number of pictures.
+    pub(crate) pictures: usize,
+    /// Bytes that their paths take in a header, at least.
+    pub(crate) path_bytes: usize,
+}
+
+impl Planned {
+    /// For pictures of these paths.
+    pub(crate) fn of<P: AsRef<str>>(paths: impl Iterator<Item = P>) -> Self {
+        // A path stands between two quotes, each with a backslash, and a comma; JSON may make it longer.
+        paths.fold(Self::default(), |Self { pictures, path_bytes }, path| Self {
+            pictures: pictures + 1,
+            path_bytes: path_bytes + path.as_ref().len() + 5,
+        })
+    }
+}
+
 /// A file in the making.
 #[derive(Debug)]
 pub(crate) struct TensorWriter {
@@ -34,6 +54,7 @@ pub(crate) struct TensorWriter {
     tensors: Vec<Tensor>,
     /// The paths of the pictures, as the inside of a JSON list.
     paths: String,
+    planned: Planned,
 }
 
 /// One tensor of every picture so far.
@@ -69,16 +90,16 @@ impl TensorWriter {
     ///
     /// # Errors
     /// As [`OutputFile::create`] and [`Self::new`].
-    pub(crate) fn create(target: &Path, path_bytes: usize, cleanup: &Cleanup) -> Result<Self, CliError> {
-        Self::new(OutputFile::create(target, cleanup)?, path_bytes)
+    pub(crate) fn create(target: &Path, planned: Planned, cleanup: &Cleanup) -> Result<Self, CliError> {
+        Self::new(OutputFile::create(target, cleanup)?, planned)
     }
 
-    /// Starts a file that will name pictures whose paths have `path_bytes` bytes together.
+    /// Starts a file that will hold what is planned.
     ///
     /// # Errors
-    /// More names than the format holds; a place that cannot be written to.
-    pub(crate) fn new(file: OutputFile, path_bytes: usize) -> Result<Self, CliError> {
-        if path_bytes > MAX_HEADER_BYTES {
+    /// More paths than the format holds; a place that cannot be written to.
+    pub(crate) fn new(file: OutputFile, planned: Planned) -> Result<Self, CliError> {
+        if planned.path_bytes > MAX_HEADER_BYTES {
             return Err(too_long(file.target()));
         }
         let folder = file.target().parent().filter(|folder| !folder.as_os_str().is_empty());
@@ -93,6 +114,7 @@ impl TensorWriter {
             written: 0,
             tensors: Vec::new(),
             paths: String::new(),
+            planned,
         })
     }
 
@@ -107,7 +129,7 @@ impl TensorWriter {
     /// Adds a tensor of the picture that was begun last. Each picture has the same tensors.
     ///
     /// # Errors
-    /// The disk is full.
+    /// The disk is full; as soon as that is certain, more names than the format holds.
     pub(crate) fn push(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<(), CliError> {
         write_floats(&mut self.values, values).map_err(|source| self.failed(source))?;
         let index = self.tensors.iter().position(|tensor| tensor.name == name).unwrap_or_else(|| {
@@ -116,8 +138,25 @@ impl TensorWriter {
         });
         let offset = self.written;
         self.written += size_of_val(values) as u64;
-        self.tensors[index].add(offset, shape);
+        let tensor = &mut self.tensors[index];
+        tensor.add(offset, shape);
+        let now_one_a_picture = tensor.shapes.len() == 2;
+        if now_one_a_picture && self.planned_header_bytes() > MAX_HEADER_BYTES {
+            return Err(too_long(self.file.target()));
+        }
         Ok(())
+    }
+
+    /// Bytes of the header, at least, when all planned pictures are there: a tensor of several shapes has an entry for each.
+    fn planned_header_bytes(&self) -> usize {
+        let entries = self.tensors.iter().map(|tensor| {
+            let entry = tensor.name.len() + entry(&tensor.shapes[0], [0, 0]).to_string().len();
+            match tensor.shapes.len() {
+                1 => entry + r#""":,"#.len(),
+                _ => (entry + r#"".0":,"#.len()).saturating_mul(self.planned.pictures),
+            }
+        });
+        entries.fold(self.planned.path_bytes, usize::saturating_add)
     }
 
     /// Writes the file and puts it in its place. Its metadata are `paths` and what is given here.
@@ -146,7 +185,7 @@ impl TensorWriter {
         let mut start = 0_u64;
         for (name, shape) in self.tensors.iter().flat_map(Tensor::entries) {
             let end = start + (shape.iter().product::<usize>() * size_of::<f32>()) as u64;
-            entries.insert(name, json!({ "dtype": "F32", "shape": shape, "data_offsets": [start, end] }));
+            entries.insert(name, entry(&shape, [start, end]));
             start = end;
         }
         let mut header = Value::from(entries).to_string().into_bytes();
@@ -195,6 +234,11 @@ impl Tensor {
     }
 }
 
+/// What a header says of a tensor.
+fn entry(shape: &[usize], data_offsets: [u64; 2]) -> Value {
+    json!({ "dtype": "F32", "shape": shape, "data_offsets": data_offsets })
+}
+
 fn too_long(target: &Path) -> CliError {
     CliError::OutputLimit {
         path: target.to_owned(),
@@ -215,8 +259,7 @@ mod tests {
     fn round_trip(pictures: &[&[(&str, &[usize])]]) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("x.safetensors");
-        let mut writer =
-            TensorWriter::new(OutputFile::create(&target, &Cleanup::default()).unwrap(), 0).unwrap();
+        let mut writer = TensorWriter::create(&target, Planned::default(), &Cleanup::default()).unwrap();
         let mut next = 0_u16;
         for (i, tensors) in pictures.iter().enumerate() {
             writer.picture(&format!("p \"{i}\""));
@@ -265,9 +308,39 @@ mod tests {
     #[test]
     fn more_names_than_the_header_holds_are_refused_before_the_work() {
         let dir = tempfile::tempdir().unwrap();
-        let file = OutputFile::create(&dir.path().join("x.safetensors"), &Cleanup::default()).unwrap();
-        assert!(
-            TensorWriter::new(file, MAX_HEADER_BYTES + 1).unwrap_err().hint().unwrap().contains(".parquet")
-        );
+        let start =
+            |planned| TensorWriter::create(&dir.path().join("x.safetensors"), planned, &Cleanup::default());
+        let planned = Planned { pictures: 1, path_bytes: MAX_HEADER_BYTES };
+        assert!(start(planned).is_ok());
+        let error = start(Planned { path_bytes: MAX_HEADER_BYTES + 1, ..planned }).unwrap_err();
+        assert!(error.hint().unwrap().contains(".parquet"));
+    }
+
+    #[test]
+    fn more_tensors_than_the_header_holds_are_refused_at_the_second_shape() {
+        let dir = tempfile::tempdir().unwrap();
+        let planned = Planned { pictures: 2_000_000, path_bytes: 0 };
+        let target = dir.path().join("x.safetensors");
+        let mut writer = TensorWriter::create(&target, planned, &Cleanup::default()).unwrap();
+        for shape in [1, 1, 1] {
+            writer.push("a", &[shape], &vec![0.0; shape]).unwrap();
+        }
+        let error = writer.push("a", &[2], &[0.0; 2]).unwrap_err();
+        assert!(matches!(error, CliError::OutputLimit { .. }), "{error}");
+    }
+
+    #[test]
+    fn what_is_planned_is_never_more_than_what_is_written() {
+        let paths = ["", "a", "\"\\\n", "кот.jpg"];
+        let planned = Planned::of(paths.iter());
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("x.safetensors");
+        let mut writer = TensorWriter::create(&target, planned, &Cleanup::default()).unwrap();
+        for (side, path) in (1..).zip(paths) {
+            writer.picture(path);
+            writer.push("a", &[side], &vec![0.0; side]).unwrap();
+        }
+        let (bound, header) = (writer.planned_header_bytes(), writer.header(&[]).len());
+        assert!(bound <= header && 2 * bound > header, "{bound} {header}");
     }
 }

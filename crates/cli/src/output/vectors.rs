@@ -1,6 +1,9 @@
 //! The formats that hold one vector a picture.
+//!
+//! The extension of the file's name chooses. Each format takes vectors in order, keeps no more in memory than it must, and puts
+//! its file in its place at the end.
 
-use super::{OutputFile, jsonl::JsonLines, npy::Npy, parquet::Parquet, tensors::TensorWriter};
+use super::{OutputFile, Planned, jsonl::JsonLines, npy::Npy, parquet::Parquet, tensors::TensorWriter};
 use crate::{cleanup::Cleanup, error::CliError};
 use std::{ffi::OsStr, path::Path};
 
@@ -62,10 +65,9 @@ impl VectorFormat {
         Ok(match self {
             Self::JsonLines => Box::new(JsonLines::new(file)),
             Self::Npy => Box::new(Npy::new(file, cleanup)?),
-            Self::Safetensors => Box::new(VectorTensor {
-                file: TensorWriter::new(file, about.path_bytes)?,
-                model: about.model,
-            }),
+            Self::Safetensors => {
+                Box::new(VectorTensor { file: TensorWriter::new(file, about.planned)?, model: about.model })
+            }
             Self::Parquet => Box::new(Parquet::new(file)?),
         })
     }
@@ -76,8 +78,8 @@ impl VectorFormat {
 pub(crate) struct About {
     /// The model, as the user named it.
     pub(crate) model: String,
-    /// Bytes of all the pictures' paths together.
-    pub(crate) path_bytes: usize,
+    /// How many, and their paths.
+    pub(crate) planned: Planned,
 }
 
 /// Vectors as one tensor.
