@@ -1,4 +1,7 @@
-//! `bench` and `cpu`: the form of what they report. How fast this machine is, no test asserts.
+//! `bench` and `cpu`: the form of what they report.
+//!
+//! Keys, rows and what can be known beforehand are checked. How fast this machine is, or what processor it has, no test
+//! asserts.
 
 use crate::support::run;
 use serde_json::{Value, json};
@@ -50,6 +53,17 @@ fn bench_takes_the_size_that_the_processor_gives() {
         (&row["height"], &row["width"], &row["gflop_per_image"]),
         (&json!(224), &json!(224), &json!(0.3645))
     );
+}
+
+/// They are the same today, so asked for together they are one row.
+#[test]
+fn bench_computes_in_f32_whatever_of_it_is_asked_for() {
+    for dtype in ["auto", "f32", "auto,f32"] {
+        let words = format!("bench -m builtin:tiny --size 28 --rounds 1 --dtype {dtype} --attn eager");
+        let rows = run(&words, &[]).ok();
+        assert_eq!(rows.lines().count(), 1, "{dtype}");
+        assert!(rows.contains(r#""dtype":"f32""#), "{rows}");
+    }
 }
 
 #[test]

@@ -1,4 +1,7 @@
-//! Every command of `docs/cli.md` and of the readme runs as it stands there.
+//! Every command of `docs/cli.md`, of the parity page and of the readme runs as it stands there.
+//!
+//! The ```sh blocks of a page run in one shell, in a folder that has the repository's pictures and fixtures, with the built command
+//! on the PATH. A page that shows what does not work fails here.
 
 #![cfg(unix)]
 

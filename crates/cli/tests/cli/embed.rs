@@ -1,4 +1,7 @@
 //! `embed`: the right vectors, whatever is asked of them.
+//!
+//! Vectors of the photographs are compared with Transformers' own, from file to vector. Pooling, normalisation, batches, threads
+//! and sizes are checked against each other.
 
 use crate::support::{Line, lines, root, run, safetensors, tiny, write_safetensors};
 use dinoxide_testkit::tolerance::JPEG_TO_EMBEDDING_COSINE;

@@ -1,4 +1,7 @@
 //! One bad picture loses only itself; every error says what, where and what to do; exit codes tell whose fault it is.
+//!
+//! stderr is compared as a whole where it can be: an error is one line, a hint is one line, and nothing else is there but
+//! the summary.
 
 use crate::support::{command, lines, mixed_folder, run, tiny};
 use std::{fs, path::Path};

@@ -1,4 +1,7 @@
 //! `features`: every tensor, under Transformers' names, with Transformers' numbers.
+//!
+//! Goldens of the four families are fed through the command and compared tensor by tensor. What is written, how it is
+//! stacked and what the metadata say is checked on photographs.
 
 use crate::support::{Tensor, root, run, safetensors, tiny, write_safetensors};
 use dinoxide_testkit::tolerance::TINY_MODEL_MAX_ABS;
@@ -68,6 +71,19 @@ fn only_what_is_asked_for_is_written() {
     let attentions = features("--attentions");
     assert_eq!(names(&attentions), ["attentions.0", "attentions.1", "last_hidden_state", "pooler_output"]);
     assert_eq!(attentions["attentions.0"].shape, [1, 2, 50, 50]);
+}
+
+#[test]
+fn eager_attention_is_the_same_whether_its_probabilities_are_kept_or_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let last = |options: &str| {
+        let file = dir.path().join("f.safetensors");
+        let words = format!("features -q pictures/rocket.jpg -m fixtures/dinov2 --size 28 {options} -o");
+        run(&words, &[&file]).ok();
+        safetensors(&file).1.remove("last_hidden_state").unwrap().values
+    };
+    assert_eq!(last("--attn eager"), last("--attentions"));
+    assert_ne!(last("--attn eager"), last(""), "the sums of the two kinds are in other orders");
 }
 
 #[test]

@@ -1,4 +1,7 @@
 //! `info`: what a checkpoint holds.
+//!
+//! The table is compared as a whole for the built-in model; the JSON by keys, for fixtures of other families, dtypes and
+//! heads. That costs are counted by formula is said in both.
 
 use crate::support::{root, run};
 use serde_json::{Value, json};
@@ -13,7 +16,7 @@ fn the_table_tells_what_a_person_asks() {
     let expected = "\
 model        builtin:tiny
 family       dinov2_with_registers
-parameters   530112 (0.5 M)
+parameters   530112 (0.5 M, by the config)
 hidden size  96
 layers       4
 patch        14x14
@@ -22,10 +25,11 @@ image size   224x224
 model sees   224x224
 dtype        f32, 2.0 MiB in files
 stages       stem, … stage4 (5)
-labels       none (no classifier)
+classifier   no
+labels       none
 licence      MIT OR Apache-2.0 (from dinoxide itself)
-memory       2.0 MiB of weights (f32), 1.1 MiB for a picture of 224x224
-work         0.36 GFLOP for a picture of 224x224
+memory       2.0 MiB of weights (f32), 1.1 MiB for a picture of 224x224 (formula)
+work         0.36 GFLOP for a picture of 224x224 (formula)
 ";
     assert_eq!(run("info builtin:tiny", &[]).ok(), expected);
     assert_eq!(run("info -m builtin:tiny", &[]).ok(), expected);
@@ -52,9 +56,25 @@ fn json_has_the_same_in_numbers() {
 
 #[test]
 fn labels_are_those_of_a_classifier_only() {
-    let labels = info("fixtures/dinov2-classifier", &[])["labels"].as_array().unwrap().len();
-    assert_eq!(labels, 12);
-    assert!(run("info fixtures/dinov2-classifier", &[]).ok().contains("\nlabels       12: "));
+    let report = info("fixtures/dinov2-classifier", &[]);
+    assert_eq!((&report["classifier"], report["labels"].as_array().unwrap().len()), (&json!(true), 12));
+    let table = run("info fixtures/dinov2-classifier", &[]).ok();
+    assert!(table.contains("\nclassifier   yes\nlabels       12: "), "{table}");
+}
+
+#[test]
+fn a_classifier_that_does_not_fit_its_labels_is_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let fixture = root().join("fixtures/dinov2-classifier");
+    fs::copy(fixture.join("model.safetensors"), dir.path().join("model.safetensors")).unwrap();
+    let mut config: Value = serde_json::from_slice(&fs::read(fixture.join("config.json")).unwrap()).unwrap();
+    config["id2label"] = json!({ "0": "one", "1": "two" });
+    fs::write(dir.path().join("config.json"), config.to_string()).unwrap();
+    let got = run("info", &[dir.path()]);
+    assert_eq!(got.code, Some(0));
+    assert!(got.stderr.starts_with("warning: "), "{}", got.stderr);
+    assert!(got.stderr.contains('2') && got.stderr.contains("12"), "both numbers: {}", got.stderr);
+    assert!(got.stdout.contains("\nclassifier   yes\nlabels       one, two\n"), "{}", got.stdout);
 }
 
 #[test]
@@ -68,6 +88,7 @@ fn the_cost_is_for_the_size_that_is_asked_for() {
     let small = info("builtin:tiny --size 224", &[]);
     let large = info("builtin:tiny --size 448x224", &[]);
     assert_eq!(large["picture"]["size"], json!([448, 224]));
+    assert_eq!(large["picture"]["method"], "formula");
     assert!(large["picture"]["flops"].as_u64() > small["picture"]["flops"].as_u64());
     assert!(large["picture"]["activation_bytes"].as_u64() > small["picture"]["activation_bytes"].as_u64());
 }

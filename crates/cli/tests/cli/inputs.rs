@@ -1,4 +1,7 @@
-//! What can be named: files of any name, folders, lists on stdin.
+//! What can be named: files of any name, folders, lists on stdin, models.
+//!
+//! A file of any name gives the same vector as under its plain name. Pipes are refused and not waited for. Models are named
+//! by folder, by hub id in a hand-made cache, and by the environment.
 
 use crate::support::{lines, root, run, tiny, with_stdin};
 use std::{fs, path::Path};
@@ -142,4 +145,69 @@ fn a_hub_id_is_found_in_the_cache_online_or_not() {
     let got = run("embed pictures/rocket.jpg -m someone/other --offline --cache-dir", &[cache.path()]);
     assert_eq!(got.code, Some(1));
     assert!(got.stderr.contains("someone/other") && got.stderr.contains("--offline"), "{}", got.stderr);
+}
+
+/// A pipe that nobody writes to: to open it would be to wait for ever.
+#[cfg(unix)]
+fn pipe(dir: &Path, name: &str) -> std::path::PathBuf {
+    let path = dir.join(name);
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_and_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let tensors = pipe(dir.path(), "p.safetensors");
+    for words in
+        ["embed -m builtin:tiny --pixel-values", "features -m builtin:tiny -o x.safetensors --pixel-values"]
+    {
+        let got = run(words, &[&tensors]);
+        let told = "error: DIR/p.safetensors: is a pipe or a device, expected a file\n";
+        assert_eq!((got.code, got.stderr_in(dir.path()).as_str()), (Some(1), told));
+    }
+    let picture = pipe(dir.path(), "p.jpg");
+    let got = run("embed -q -m builtin:tiny pictures/rocket.jpg", &[&picture]);
+    assert_eq!((got.code, lines(&got.stdout).len()), (Some(1), 1));
+    assert!(got.stderr_in(dir.path()).starts_with("error: DIR/p.jpg: "), "{}", got.stderr);
+    // A folder's pictures are its files.
+    fs::remove_file(&tensors).unwrap();
+    fs::copy(root().join("pictures/rocket.jpg"), dir.path().join("a.jpg")).unwrap();
+    assert_eq!(lines(&tiny("embed", &[dir.path()]).ok()).len(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_a_checkpoints_folder_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["config.json", "preprocessor_config.json", "model.safetensors"] {
+        fs::copy(root().join("fixtures/dinov2").join(name), dir.path().join(name)).unwrap();
+    }
+    pipe(dir.path(), "README.md");
+    assert!(run("info", &[dir.path()]).ok().contains("apache-2.0"));
+    fs::remove_file(dir.path().join("config.json")).unwrap();
+    pipe(dir.path(), "config.json");
+    assert_eq!(run("info", &[dir.path()]).code, Some(1));
+}
+
+#[test]
+fn a_revision_of_what_has_none_is_a_warning() {
+    for model in ["fixtures/dinov2", "builtin:tiny"] {
+        let got = run(&format!("embed pictures/rocket.jpg --revision v2 -m {model}"), &[]);
+        let told =
+            format!("warning: --revision v2: has no effect, `{model}` is not looked up in the hub's cache\n");
+        assert_eq!((got.code, got.stderr), (Some(0), told));
+    }
+}
+
+#[test]
+fn options_for_pictures_are_a_warning_where_tensors_are_fed() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("pixels.safetensors");
+    tiny("preprocess pictures/rocket.jpg -o", &[&file]).ok();
+    let got = run("embed -m builtin:tiny --size 112 --no-crop --background white --pixel-values", &[&file]);
+    let told = "warning: --size, --no-crop, --background: no effect with --pixel-values, which are used as they are\n";
+    assert_eq!((got.code, got.stderr.as_str()), (Some(0), told));
+    assert_eq!(got.stdout, tiny("embed --pixel-values", &[&file]).ok());
 }

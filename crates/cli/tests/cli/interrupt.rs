@@ -1,4 +1,7 @@
 //! An interrupted command leaves no unfinished file behind.
+//!
+//! The command is given far more work than it can do before the signal comes, is interrupted when its first file is there, and
+//! must end with 130 and an empty folder.
 
 #![cfg(unix)]
 

@@ -1,5 +1,7 @@
-//! Drives the built command as a user would, over the fixtures and the photographs of the repository: one module a
-//! command, and one each for errors, inputs, output files, the terminal and the documentation.
+//! Drives the built command as a user would, over the fixtures and the photographs of the repository.
+//!
+//! One module a command, and one each for errors, inputs, pictures, output files, the terminal, interrupts and the
+//! documentation.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may panic")]
 
@@ -12,6 +14,7 @@ mod info;
 mod inputs;
 mod interrupt;
 mod outputs;
+mod pictures;
 mod preprocess;
 mod support;
 mod terminal;

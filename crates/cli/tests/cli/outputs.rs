@@ -1,4 +1,7 @@
 //! The four formats of `embed -o`, and files that are whole or not there.
+//!
+//! Each format is read back by an independent reader (NumPy's by its specification) and compared with the lines of
+//! stdout. What fails or is stopped leaves no file and keeps the old one.
 
 use crate::support::{Line, lines, listing, mixed_folder, root, safetensors, tiny};
 use parquet::{

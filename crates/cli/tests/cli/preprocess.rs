@@ -1,7 +1,10 @@
 //! `preprocess`: what the model would see.
+//!
+//! Shapes, statistics and padding are checked here, and that what is written can be fed back; the values of pixels are held
+//! against Transformers in the library's tests.
 
-use crate::support::{lines, safetensors, tiny};
-use std::path::Path;
+use crate::support::{Tensor, lines, root, run, safetensors, tiny};
+use std::{fs, path::Path};
 
 #[test]
 fn pictures_of_one_size_are_one_tensor() {
@@ -55,4 +58,38 @@ fn a_size_beyond_the_limits_is_told_before_memory_is_taken() {
     assert!(got.stderr.contains("'--size <N|HxW>'"), "{}", got.stderr);
     let got = tiny("preprocess pictures/rocket.jpg -o", &[&file, Path::new("--pixel-values"), &file]);
     assert_eq!(got.code, Some(1), "tensors need no processing");
+}
+
+/// `do_pad` without `pad_size`, and nothing that makes all pictures one size.
+#[test]
+fn a_processor_that_pads_takes_all_pictures_as_one_batch() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        fs::copy(root().join("fixtures/dinov2").join(name), dir.path().join(name)).unwrap();
+    }
+    let config = fs::read_to_string(root().join("fixtures/dinov2/preprocessor_config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    config["do_center_crop"] = false.into();
+    config["size"] = serde_json::json!({ "shortest_edge": 28 });
+    let processed = |do_pad: bool, pictures: &str| {
+        let mut config = config.clone();
+        config["do_pad"] = do_pad.into();
+        fs::write(dir.path().join("preprocessor_config.json"), config.to_string()).unwrap();
+        let file = dir.path().join("p.safetensors");
+        run(&format!("preprocess -q {pictures} -m"), &[dir.path(), Path::new("-o"), &file]).ok();
+        safetensors(&file).1
+    };
+    // 512x512 and 640x427: 28x28 and 28x41 (height first).
+    let pictures = "pictures/camera.png pictures/rocket.jpg";
+    let (padded, plain) = (processed(true, pictures), processed(false, pictures));
+    assert_eq!(padded["pixel_values"].shape, [2, 3, 28, 41]);
+    let row = |tensor: &Tensor, index: usize| {
+        let width = *tensor.shape.last().unwrap();
+        tensor.values[index * width..][..width].to_vec()
+    };
+    for index in 0..3 * 28 {
+        let expected = [row(&plain["pixel_values.0"], index), vec![0.0; 13]].concat();
+        assert_eq!(row(&padded["pixel_values"], index), expected, "{index}");
+        assert_eq!(row(&padded["pixel_values"], 3 * 28 + index), row(&plain["pixel_values.1"], index));
+    }
 }

@@ -1,4 +1,7 @@
 //! Runs the command, and reads what it wrote.
+//!
+//! Each run is in the repository's folder, without network, without the tester's variables, with an empty stdin. Files are read by
+//! the formats' own crates.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,7 @@
 //! stdout is data only, stderr is for people, and a reader may leave at any time.
+//!
+//! Nothing here is a terminal, so no colour and no progress bar may come. Help, version and completions are data.
+//! A full disk is an error, a closed pipe is none.
 
 use crate::support::{command, mixed_folder, run};
 use std::process::Stdio;

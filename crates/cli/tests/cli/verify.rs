@@ -1,4 +1,7 @@
 //! `verify`: a row a tensor, and an exit code that scripts can trust.
+//!
+//! Goldens of the fixtures pass; one that is changed by a known amount fails in the row of the changed tensor and in no
+//! other.
 
 use crate::support::{root, run, safetensors, write_safetensors};
 
@@ -63,4 +66,11 @@ fn what_is_no_golden_is_named() {
     let got = run("verify fixtures/README.md -m fixtures/dinov2", &[]);
     assert_eq!(got.code, Some(1));
     assert!(got.stderr.starts_with("error: fixtures/README.md: "), "{}", got.stderr);
+}
+
+#[test]
+fn attention_that_the_golden_chooses_is_told() {
+    let got = run("verify fixtures/dinov2/golden-small.safetensors -m fixtures/dinov2 --attn eager", &[]);
+    assert_eq!(got.code, Some(0));
+    assert!(got.stderr.starts_with("warning: --attn eager: no effect"), "{}", got.stderr);
 }
