@@ -59,7 +59,7 @@ pub(crate) struct ProcessorArgs {
     #[arg(long)]
     pub(crate) no_crop: bool,
 
-    /// Put transparent pictures on this colour: white, black or #rrggbb [default: drop transparency, as Transformers does]
+    /// Put transparent pictures on this colour: white, black or '#rrggbb' [default: drop transparency, as Transformers does]
     #[arg(long, value_name = "COLOR")]
     pub(crate) background: Option<Colour>,
 

@@ -167,6 +167,9 @@ fn a_pipe_is_refused_and_not_waited_for() {
         let told = "error: DIR/p.safetensors: is a pipe or a device, expected a file\n";
         assert_eq!((got.code, got.stderr_in(dir.path()).as_str()), (Some(1), told));
     }
+    let golden = run("verify -m fixtures/dinov2", &[&tensors]);
+    assert_eq!(golden.code, Some(1));
+    assert!(golden.stderr_in(dir.path()).starts_with("error: DIR/p.safetensors: "), "{}", golden.stderr);
     let picture = pipe(dir.path(), "p.jpg");
     let got = run("embed -q -m builtin:tiny pictures/rocket.jpg", &[&picture]);
     assert_eq!((got.code, lines(&got.stdout).len()), (Some(1), 1));
