@@ -78,9 +78,6 @@ Examples:
   find . -name '*.jpg' -print0 | dinoxide embed -0 --pool cls+mean -o vectors.parquet
   dinoxide embed logos/ --background white                   transparency becomes white")]
 pub(crate) struct EmbedArgs {
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-
     /// File to write, by extension: .jsonl, .npy (paths go beside it, in NAME.paths.json), .safetensors, .parquet
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -92,6 +89,9 @@ pub(crate) struct EmbedArgs {
     /// Scale vectors to length 1
     #[arg(long)]
     pub(crate) normalize: bool,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// Every tensor of a forward, under Transformers' names
@@ -105,9 +105,6 @@ Examples:
   dinoxide features photo.jpg -o features.safetensors --hidden-states
   dinoxide features photos/ -m my-model/ --size 518 --attentions -o features.safetensors")]
 pub(crate) struct FeaturesArgs {
-    #[command(flatten)]
-    pub(crate) run: RunArgs,
-
     /// File to write, .safetensors
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
@@ -119,6 +116,9 @@ pub(crate) struct FeaturesArgs {
     /// Also attentions, one matrix a layer and head (implies --attn eager)
     #[arg(long)]
     pub(crate) attentions: bool,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
 }
 
 /// What the model would see: pixel_values
@@ -156,9 +156,6 @@ pub(crate) struct InfoArgs {
     #[arg(value_name = "MODEL", conflicts_with = "model")]
     pub(crate) name: Option<OsString>,
 
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
-
     /// Size of the picture that memory and FLOPs are told for, in pixels [default: what the processor gives]
     #[arg(long, value_name = "N|HxW")]
     pub(crate) size: Option<Size>,
@@ -166,6 +163,9 @@ pub(crate) struct InfoArgs {
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 }
 
 /// Compare a model with a golden: inputs, and what Transformers gave for them
@@ -197,9 +197,6 @@ Examples:
   dinoxide bench -m builtin:tiny
   dinoxide bench --batch 1,8 --size 224,518 --rounds 20 --json")]
 pub(crate) struct BenchArgs {
-    #[command(flatten)]
-    pub(crate) source: SourceArgs,
-
     /// Pictures a forward
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N,…", value_parser = at_least_one)]
     pub(crate) batch: Vec<usize>,
@@ -223,6 +220,9 @@ pub(crate) struct BenchArgs {
     /// JSON lines on a terminal too
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) source: SourceArgs,
 }
 
 /// Instruction set levels found and used, cores, measured speed of arithmetic and memory
@@ -266,6 +266,20 @@ mod tests {
     #[test]
     fn the_definitions_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// A group of options may carry its heading on to those that follow it.
+    #[test]
+    fn a_commands_own_options_have_no_heading() {
+        let mut cli = Cli::command();
+        cli.build();
+        for command in cli.get_subcommands() {
+            for name in ["output", "pool", "normalize", "hidden_states", "json", "rounds", "atol"] {
+                let option = command.get_arguments().find(|option| option.get_id() == name);
+                let heading = option.and_then(|option| option.get_help_heading());
+                assert_eq!(heading, None, "{} --{name}", command.get_name());
+            }
+        }
     }
 
     #[test]
