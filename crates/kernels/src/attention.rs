@@ -25,6 +25,7 @@ mod tests;
 mod tile;
 
 use crate::Context;
+use crate::matrix::{product, span};
 use eager::EagerJob;
 use job::{Head, Job};
 use shared::SharedRows;
@@ -93,7 +94,8 @@ pub fn attention_with_probabilities(
 ) {
     check(shape, qkv, out);
     let AttentionShape { batch, heads, tokens, .. } = *shape;
-    assert!(probabilities.len() >= batch * heads * tokens * tokens, "probabilities of {shape:?}");
+    let len = product(&[batch, heads, tokens, tokens]);
+    assert!(len.is_some_and(|len| probabilities.len() >= len), "probabilities of {shape:?}");
     let (out, probabilities) = (SharedRows::new(out), SharedRows::new(probabilities));
     for_each_job(ctx, shape, |b, h, queries| {
         let head = Head::new(shape, qkv, b, h);
@@ -101,20 +103,25 @@ pub fn attention_with_probabilities(
     });
 }
 
+/// Checks the lengths; after it no product of sizes of a computation that has any work overflows.
 fn check(shape: &AttentionShape, qkv: &Qkv<'_>, out: &[f32]) {
     let AttentionShape { batch, heads, tokens, head_dim, .. } = *shape;
+    let len = product(&[batch, tokens, heads, head_dim]);
+    assert!(len.is_some_and(|len| out.len() >= len), "out of {shape:?}");
+    if len == Some(0) {
+        return;
+    }
+    // Parts of a product that could be counted, and is not 0.
     let (rows, width) = (batch * tokens, heads * head_dim);
-    let span = if rows * width == 0 { 0 } else { (rows - 1) * qkv.row_stride + width };
+    let span = span(rows, width, qkv.row_stride);
     assert!(qkv.q.len() >= span && qkv.k.len() >= span && qkv.v.len() >= span, "q, k, v of {shape:?}");
-    assert!(qkv.row_stride >= width || rows <= 1, "rows of {shape:?} overlap");
     assert!(qkv.key_mask.is_none_or(|mask| mask.len() >= rows), "key mask of {shape:?}");
-    assert!(out.len() >= rows * width, "out of {shape:?}");
 }
 
 /// Calls `job(b, h, queries)` for equal parts of the queries of each head, on the context's threads.
 fn for_each_job(ctx: &Context, shape: &AttentionShape, job: impl Fn(usize, usize, Range<usize>) + Sync) {
     let AttentionShape { batch, heads, tokens, head_dim, .. } = *shape;
-    if batch * heads * tokens * head_dim == 0 {
+    if [batch, heads, tokens, head_dim].contains(&0) {
         return;
     }
     let wanted = ctx.items_per_task(batch * heads * tokens, LEAST_QUERIES).min(MOST_QUERIES);

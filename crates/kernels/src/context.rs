@@ -1,4 +1,7 @@
 //! The one thing passed down to every operation: instruction set, threads, scratch memory.
+//!
+//! There are no globals: two contexts share nothing, and one may be used from several threads at once. It also says
+//! how work is cut into tasks ([`Context::items_per_task`]), so that every kernel splits alike.
 
 use crate::pool::Pool;
 use crate::scratch::{Buffer, Scratch};
@@ -79,19 +82,6 @@ impl Context {
         self.pool.for_each_chunk_mut(data, chunk_len, task);
     }
 
-    /// As [`Self::for_each_chunk_mut`] for two slices, each with its chunk length: `task(index, a's, b's)`.
-    ///
-    /// # Panics
-    /// When the slices do not have equally many chunks.
-    pub fn for_each_chunk_pair_mut<T: Send, U: Send>(
-        &self,
-        a: (&mut [T], usize),
-        b: (&mut [U], usize),
-        task: impl Fn(usize, &mut [T], &mut [U]) + Sync,
-    ) {
-        self.pool.for_each_chunk_pair_mut(a, b, task);
-    }
-
     /// How many of `items` (at least 1) to give to one task: about four tasks a thread, but none of fewer than
     /// `least` items, the number below which a task is not worth handing over (some 10 µs of work).
     #[must_use]
@@ -109,11 +99,6 @@ impl Context {
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {
         self.scratch.free_bytes()
-    }
-
-    /// Gives the scratch memory that is not in use back to the system.
-    pub fn release_scratch(&self) {
-        self.scratch.release();
     }
 
     /// Runs an operation, compiled for the context's level, on the calling thread.

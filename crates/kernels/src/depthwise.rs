@@ -3,14 +3,14 @@
 //! Vectors run over channels. A block of 7 neighbouring outputs of a row is 7 sums; for each row of taps the block's 13
 //! inputs and the 7 weights are loaded once, and meet in 49 products:
 //! ```text
-//! for each vector of channels:  for each output row:  for each block:  for ky in 0..7 (rows inside the map):
+//! for each vector of channels, output row, block, ky in 0..7 (rows inside the map):
 //!   x[0..13] = map[y + ky − 3, x0 − 3..];  w[0..7] = weight[ky];  for kx, o in 0..7: sum[o] += w[kx] · x[o + kx]
 //! ```
-//! Rows come inside channels, as neighbouring rows share 6 of 7 input rows, which then are in the L1 cache. 7 divides the
-//! widths of ConvNeXt at 224 pixels (56, 28, 14, 7). Blocks at a border read zeros in place of what is outside. An output is
-//! summed in the order of the taps, wherever it lies in a block.
+//! Rows come inside channels, as neighbouring rows share 6 of 7 input rows, then in the L1 cache. 7 divides ConvNeXt's
+//! widths at 224 pixels. An output is summed in the order of the taps, wherever it lies in a block.
 
 use crate::Context;
+use crate::matrix::product;
 use crate::simd::{Operation, Simd};
 
 /// The sizes of a depthwise convolution.
@@ -56,9 +56,14 @@ pub fn depthwise_conv7(
     out: &mut [f32],
 ) {
     let DepthwiseShape { batch, height, width, channels } = *shape;
+    let maps = product(&[batch, height, width, channels]);
+    assert!(maps == Some(x.len()) && out.len() == x.len(), "maps of {shape:?}");
+    let weights = product(&[TAPS, TAPS, channels]);
+    assert!(weights == Some(weight.len()) && bias.len() == channels, "weights of {shape:?}");
+    if out.is_empty() {
+        return;
+    }
     let row = width * channels;
-    assert!(x.len() == batch * height * row && out.len() == x.len(), "maps of {shape:?}");
-    assert!(weight.len() == TAPS * TAPS * channels && bias.len() == channels, "weights of {shape:?}");
     let rows = ctx.items_per_task(batch * height, LEAST_PRODUCTS.div_ceil(TAPS * TAPS * row.max(1)));
     ctx.for_each_chunk_mut(out, rows * row, |index, out| {
         ctx.dispatch(Rows { shape, x, weight, bias, first: index * rows, out });
@@ -180,6 +185,7 @@ impl Line<'_> {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn inputs<S: Simd, const INSIDE: bool>(self, simd: S, first: usize) -> [S::Vec; INPUTS] {
+        const { assert!(S::LANES <= MOST_LANES) };
         let Self { floats, width, channels, c } = self;
         assert!(c + S::LANES <= channels && floats.len() >= width * channels, "channels out of bounds");
         assert!(!INSIDE || first >= PADDING && first + BLOCK + PADDING <= width, "a block across the border");
@@ -188,13 +194,15 @@ impl Line<'_> {
         for (i, input) in inputs.iter_mut().enumerate() {
             // Past the end of `usize` when left of the map, so that one comparison finds both borders.
             let column = (first + i).wrapping_sub(PADDING);
+            // Outside the map there are zeros.
             let from = if !INSIDE && column >= width {
                 zeros.as_ptr()
             } else {
                 floats.as_ptr().wrapping_add(column * channels + c)
             };
             // SAFETY: `from` is `zeros`, as long as the widest vector, or the channels from `c` on of a column < width:
-            // checked above, or by the second assertion; by the first there is a vector of them.
+            // checked above, or by the second assertion; by the first there is a vector of them
+            // (and `width · channels` does not overflow, as that many floats exist).
             *input = unsafe { simd.load_ptr(from) };
         }
         inputs
@@ -207,6 +215,7 @@ mod tests {
     use crate::{ContextOptions, Isa, reference};
     use dinoxide_testkit::compare::assert_close;
     use dinoxide_testkit::data::hash32;
+    use dinoxide_testkit::tolerance::DEPTHWISE_MAX_ABS;
 
     fn run(ctx: &Context, shape: &DepthwiseShape, x: &[f32]) -> Vec<f32> {
         let (weight, bias) = (hash32(2, 49 * shape.channels), hash32(3, shape.channels));
@@ -228,10 +237,19 @@ mod tests {
                     let mut want = vec![0.0; x.len()];
                     let (weight, bias) = (hash32(2, 49 * channels), hash32(3, channels));
                     reference::depthwise_conv7(&shape, &x, &weight, &bias, &mut want);
-                    assert_close(&format!("{isa} {shape:?}"), &run(&ctx, &shape, &x), &want, 3e-5);
+                    let got = run(&ctx, &shape, &x);
+                    assert_close(&format!("{isa} {shape:?}"), &got, &want, DEPTHWISE_MAX_ABS);
                 }
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "maps of")]
+    fn sizes_too_large_to_count_are_not_taken_for_small_ones() {
+        let ctx = Context::new(ContextOptions { isa: None, threads: Some(1) }).unwrap();
+        let shape = DepthwiseShape { batch: 1 << 32, height: 1 << 32, width: 1, channels: 1 };
+        depthwise_conv7(&ctx, &shape, &[], &[0.0; 49], &[0.0], &mut []);
     }
 
     #[test]

@@ -60,6 +60,7 @@ mod tests {
     use super::*;
     use crate::Isa;
     use crate::simd::{Level, Operation, map_in_place};
+    use dinoxide_testkit::tolerance::{EXP_ULPS, EXP_ULPS_PORTABLE};
 
     /// Either function over a slice.
     struct Exp<'a> {
@@ -110,7 +111,7 @@ mod tests {
                     let found = worst(isa, base_2, bits);
                     worst_error = if found.0 > worst_error.0 { found } else { worst_error };
                 }
-                let bound = if isa == Isa::Portable { 1.4 } else { 1.1 };
+                let bound = if isa == Isa::Portable { EXP_ULPS_PORTABLE } else { EXP_ULPS };
                 println!("{isa} base 2 {base_2}: {worst_error:?}");
                 assert!(worst_error.0 <= bound, "{isa}, base 2 {base_2}: {worst_error:?}");
             }

@@ -1,5 +1,7 @@
-//! Instruction set levels, in ascending order. A level stands for all the features its kernels use, so that one
-//! check at start suffices.
+//! Instruction set levels, in ascending order: their names, and which of them the processor has.
+//!
+//! A level stands for all the features its kernels use, so that one check at start suffices. `Avx2` is Intel's Haswell
+//! (2013) and AMD's Zen and later; `Avx512` is Skylake-SP, Zen 4 and later. Levels of other architectures are never available.
 
 use crate::KernelError;
 use crate::simd::Level;

@@ -1,4 +1,9 @@
 //! Row-major matrix views with a row stride: checked once, cheap after.
+//!
+//! Element (r, c) is `data[r · row_stride + c]`; the floats between two rows belong to something else, as the queries, keys
+//! and values do that lie side by side in a token's row. A view is made only of a slice that spans it, from the first
+//! element to the last; one without elements spans nothing, whatever its rows and stride.
+//! [`Blocks`] lends parts of one matrix to several threads.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -22,8 +27,19 @@ pub struct MatMut<'a> {
     row_stride: usize,
 }
 
+/// The product of the factors: 0 when one of them is, none when it cannot be counted.
+pub(crate) fn product(factors: &[usize]) -> Option<usize> {
+    if factors.contains(&0) {
+        return Some(0);
+    }
+    factors.iter().try_fold(1_usize, |product, &factor| product.checked_mul(factor))
+}
+
 /// Floats that a matrix spans, from its first element to its last.
-fn span(rows: usize, cols: usize, row_stride: usize) -> usize {
+///
+/// # Panics
+/// When rows overlap.
+pub(crate) fn span(rows: usize, cols: usize, row_stride: usize) -> usize {
     assert!(cols <= row_stride || rows <= 1, "rows overlap: {cols} columns, stride {row_stride}");
     // Saturating: a product that wrapped would let a huge matrix pass for a small one.
     if rows == 0 || cols == 0 { 0 } else { (rows - 1).saturating_mul(row_stride).saturating_add(cols) }
@@ -78,8 +94,16 @@ impl<'a> MatRef<'a> {
     }
 
     /// One row.
+    ///
+    /// # Panics
+    /// When there is no such row.
     #[must_use]
     pub fn row(&self, r: usize) -> &'a [f32] {
+        assert!(r < self.rows, "row {r} of {}", self.rows);
+        if self.cols == 0 {
+            // Rows of nothing lie nowhere: `data` may be shorter than a stride.
+            return &[];
+        }
         &self.data[r * self.row_stride..r * self.row_stride + self.cols]
     }
 }
@@ -133,8 +157,15 @@ impl<'a> MatMut<'a> {
     }
 
     /// One row.
+    ///
+    /// # Panics
+    /// When there is no such row.
     #[must_use]
     pub fn row(&mut self, r: usize) -> &mut [f32] {
+        assert!(r < self.rows, "row {r} of {}", self.rows);
+        if self.cols == 0 {
+            return &mut [];
+        }
         &mut self.data[r * self.row_stride..r * self.row_stride + self.cols]
     }
 }
@@ -162,7 +193,7 @@ impl<'a> Blocks<'a> {
     /// Where element (r, c) is, not to be read.
     #[inline(always)]
     pub(crate) fn address(&self, r: usize, c: usize) -> *const f32 {
-        self.start.wrapping_add(r * self.row_stride + c)
+        self.start.wrapping_add(r.wrapping_mul(self.row_stride).wrapping_add(c))
     }
 
     /// Columns `cols` of row `r`.
@@ -173,8 +204,12 @@ impl<'a> Blocks<'a> {
     #[allow(unsafe_code, clippy::mut_from_ref)]
     pub(crate) unsafe fn row(&self, r: usize, cols: Range<usize>) -> &mut [f32] {
         assert!(r < self.rows && cols.start <= cols.end && cols.end <= self.cols, "block out of the matrix");
-        // SAFETY: the matrix, checked when made, spans this row and these columns, and `'a` borrows it; the caller
-        // vouches that nobody else has these elements.
+        if cols.is_empty() {
+            return &mut [];
+        }
+        // SAFETY: the row has columns, so the matrix is not empty and, checked when made, spans this row and these columns
+        // (which is why the product does not overflow); `'a` borrows it; the caller vouches that nobody else has these
+        // elements.
         unsafe { from_raw_parts_mut(self.start.add(r * self.row_stride + cols.start), cols.len()) }
     }
 }
@@ -194,6 +229,34 @@ mod tests {
             unsafe { blocks.row(r, cols) }.fill(1.0);
         }
         assert_eq!(data, [1., 1., 1., 1., 0., 0., 0., 0., 0., 0., 0., 1., 1., 1.]);
+    }
+
+    #[test]
+    fn rows_of_no_columns_are_empty_wherever_they_would_lie() {
+        let matrix = MatRef::with_stride(&[], 3, 0, usize::MAX / 2);
+        assert_eq!((0..3).map(|r| matrix.row(r).len()).sum::<usize>(), 0);
+        let mut data = [1.0; 4];
+        let mut matrix = MatMut::with_stride(&mut data, 3, 0, 1 << 40);
+        assert!((0..3).all(|r| matrix.row(r).is_empty()));
+        let blocks = Blocks::new(&mut matrix);
+        // SAFETY: the blocks have no elements.
+        #[allow(unsafe_code)]
+        let lent = unsafe { [blocks.row(2, 0..0), blocks.row(1, 0..0)] };
+        assert!(lent.iter().all(|row| row.is_empty()));
+        assert_eq!(data, [1.0; 4]);
+    }
+
+    #[test]
+    #[should_panic(expected = "row 3 of 3")]
+    fn there_is_no_row_past_the_last() {
+        let _ = MatRef::with_stride(&[0.0; 100], 3, 4, 5).row(3);
+    }
+
+    #[test]
+    fn a_product_is_counted_unless_it_is_too_large() {
+        assert_eq!(product(&[2, 3, 5]), Some(30));
+        assert_eq!(product(&[usize::MAX, 2, 0]), Some(0));
+        assert_eq!(product(&[1 << 33, 1 << 33]), None);
     }
 
     #[test]

@@ -1,6 +1,11 @@
-//! Pixels to patch rows, so that a convolution with kernel = stride is a GEMM. Pixels beyond the last complete patch are left out.
+//! Pixels to patch rows, so that a convolution with kernel = stride is a GEMM:
+//! `out[b, row, col, (c, y, x)] = pixels[b, c, row·ph + y, col·pw + x]`, or (y, x, c) for channels-last maps.
+//!
+//! Pixels beyond the last complete patch are left out, as `Conv2d` without padding leaves them. Nothing is computed, so
+//! values are equal to the bit.
 
 use crate::Context;
+use crate::matrix::product;
 
 /// How the pixels lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +59,12 @@ const LEAST_FLOATS: usize = 64 * 1024;
 pub fn patches(ctx: &Context, shape: &PatchShape, pixels: &[f32], out: &mut [f32]) {
     let PatchShape { batch, channels, height, width, layout, .. } = *shape;
     let (rows, cols) = shape.grid();
-    assert_eq!(pixels.len(), batch * channels * height * width, "pixels of {shape:?}");
-    assert_eq!(out.len(), batch * rows * cols * shape.row_len(), "patches of {shape:?}");
+    assert_eq!(Some(pixels.len()), product(&[batch, channels, height, width]), "pixels of {shape:?}");
+    let len = product(&[batch, rows, cols, channels, shape.patch_height, shape.patch_width]);
+    assert_eq!(Some(out.len()), len, "patches of {shape:?}");
+    if out.is_empty() {
+        return;
+    }
     let strip = cols * shape.row_len();
     let strips = ctx.items_per_task(batch * rows, LEAST_FLOATS.div_ceil(strip.max(1)));
     ctx.for_each_chunk_mut(out, strips * strip, |index, out| {
@@ -131,5 +140,28 @@ mod tests {
                 }
             }
         }
+    }
+
+    const HUGE: PatchShape = PatchShape {
+        batch: 1,
+        channels: 1 << 40,
+        height: 1 << 40,
+        width: 1,
+        patch_height: 1,
+        patch_width: 1,
+        layout: PatchLayout::ChannelsFirst,
+    };
+
+    #[test]
+    #[should_panic(expected = "pixels of")]
+    fn sizes_too_large_to_count_are_not_taken_for_small_ones() {
+        let ctx = Context::new(ContextOptions { isa: None, threads: Some(1) }).unwrap();
+        patches(&ctx, &HUGE, &[], &mut []);
+    }
+
+    #[test]
+    fn no_pictures_are_no_work_whatever_their_size() {
+        let ctx = Context::new(ContextOptions { isa: None, threads: Some(1) }).unwrap();
+        patches(&ctx, &PatchShape { batch: 0, ..HUGE }, &[], &mut []);
     }
 }

@@ -71,23 +71,6 @@ impl Pool {
             task(index, chunk);
         });
     }
-
-    /// As [`Self::for_each_chunk_mut`] for two slices cut into equally many chunks: `task(index, a's, b's)`.
-    pub(crate) fn for_each_chunk_pair_mut<T: Send, U: Send>(
-        &self,
-        (a, a_len): (&mut [T], usize),
-        (b, b_len): (&mut [U], usize),
-        task: impl Fn(usize, &mut [T], &mut [U]) + Sync,
-    ) {
-        let (a, b) = (Chunks::new(a, a_len), Chunks::new(b, b_len));
-        assert_eq!(a.count(), b.count(), "chunks of the two slices");
-        self.for_each(a.count(), |index| {
-            // SAFETY: `for_each` passes each index once, so no chunk is lent twice.
-            #[allow(unsafe_code)]
-            let (a, b) = unsafe { (a.get(index), b.get(index)) };
-            task(index, a, b);
-        });
-    }
 }
 
 /// Runs `work` on `workers` threads at once (fewer when they are busy elsewhere).
@@ -128,9 +111,10 @@ impl<'a, T> Chunks<'a, T> {
     /// No index may be passed twice.
     #[allow(unsafe_code)]
     unsafe fn get(&self, index: usize) -> &'a mut [T] {
-        let from = (index * self.chunk_len).min(self.len);
-        let to = (from + self.chunk_len).min(self.len);
-        // SAFETY: the range lies in the slice that `'a` borrows, and by the caller no other chunk covers it.
+        // Saturating: a product that wrapped would give a range of another chunk.
+        let from = index.saturating_mul(self.chunk_len).min(self.len);
+        let to = from.saturating_add(self.chunk_len).min(self.len);
+        // SAFETY: the range lies in the slice that `'a` borrows, and by the caller no other chunk that is lent covers it.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(from), to - from) }
     }
 }
@@ -169,18 +153,6 @@ mod tests {
             });
             assert!(data.iter().enumerate().all(|(i, &v)| i == v), "{len} in chunks of {chunk_len}");
         }
-    }
-
-    #[test]
-    fn pairs_of_chunks_have_the_same_index() {
-        let pool = Pool::new(2).unwrap();
-        let (mut a, mut b) = (vec![0; 11], vec![0_u8; 6]);
-        pool.for_each_chunk_pair_mut((&mut a, 4), (&mut b, 2), |index, a, b| {
-            a.fill(index);
-            b.fill(index as u8);
-        });
-        assert_eq!(a, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2]);
-        assert_eq!(b, [0, 0, 1, 1, 2, 2]);
     }
 
     #[test]

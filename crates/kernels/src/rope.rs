@@ -1,7 +1,11 @@
 //! Rotary position embedding, half-split ("NeoX") form: `x·cos + rotate_half(x)·sin`, where
 //! `rotate_half(x) = [−second half, first half]` over the head axis. Prefix tokens pass through.
+//!
+//! `x` is [B, S, A, d], in place; `cos` and `sin` are [S − prefix, d], the same for all heads. Products and sums are rounded one
+//! by one, never fused, as torch does it (`apply_rotary_pos_emb` in Transformers' DINOv3).
 
 use crate::Context;
+use crate::matrix::{product, span};
 use crate::simd::{Operation, Simd};
 
 /// Where the rotated values lie: [B, S, A, d] with tokens `row_stride` floats apart.
@@ -30,14 +34,14 @@ const LEAST_FLOATS: usize = 16 * 1024;
 /// When the slices are shorter than the shape says, or `head_dim` is odd.
 pub fn rope(ctx: &Context, shape: &RopeShape, cos: &[f32], sin: &[f32], x: &mut [f32]) {
     let RopeShape { batch, tokens, prefix, heads, head_dim, row_stride } = *shape;
-    let (rows, width) = (batch * tokens, heads * head_dim);
-    if rows * width == 0 {
+    if [batch, tokens, heads, head_dim].contains(&0) {
         return;
     }
+    assert!(product(&[batch, tokens, heads, head_dim]).is_some(), "values of {shape:?}");
+    let (rows, width) = (batch * tokens, heads * head_dim);
     let angles = tokens.saturating_sub(prefix) * head_dim;
     assert!(head_dim.is_multiple_of(2) && cos.len() >= angles && sin.len() >= angles, "angles of {shape:?}");
-    assert!(row_stride >= width || rows == 1, "rows of {shape:?} overlap");
-    let x = &mut x[..(rows - 1) * row_stride + width];
+    let x = &mut x[..span(rows, width, row_stride)];
     let rows_per_task = ctx.items_per_task(rows, LEAST_FLOATS.div_ceil(width));
     ctx.for_each_chunk_mut(x, rows_per_task * row_stride, |index, x| {
         ctx.dispatch(Rope { shape, cos, sin, first: index * rows_per_task, x });

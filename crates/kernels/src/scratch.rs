@@ -1,5 +1,8 @@
 //! Scratch memory: 64-byte aligned buffers that are taken from a [`crate::Context`] and go back when dropped, so that
 //! a computation repeated at the same sizes allocates nothing and touches no fresh page.
+//!
+//! Contents are whatever the last user left, always initialised. Buffers are kept until the context is dropped; there
+//! are never more than were once in use together.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
@@ -64,11 +67,6 @@ impl Scratch {
         drop(free);
         let floats = taken.filter(|floats| floats.len() >= len).unwrap_or_else(|| AlignedFloats::zeroed(len));
         Buffer { home: self, floats, len }
-    }
-
-    /// Frees the buffers that are not in use.
-    pub(crate) fn release(&self) {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Bytes of the buffers that are not in use.
@@ -141,7 +139,5 @@ mod tests {
             drop(scratch.take(len));
         }
         assert_eq!(scratch.free_bytes(), 48 * 4);
-        scratch.release();
-        assert_eq!(scratch.free_bytes(), 0);
     }
 }

@@ -1,4 +1,8 @@
-//! One part of the queries of one head, on one thread: the fused form.
+//! One part of the queries of one head, on one thread: the fused form (the plan: `attention.rs`).
+//!
+//! [`Head`] finds the rows of one head of one batch item in q, k, v and out; [`Work`] cuts a job's scratch memory into its
+//! parts; [`Job`] runs over blocks of keys and tiles of queries and keeps a running softmax for each query, so that no
+//! row of scores is ever longer than a block.
 
 use super::shared::SharedRows;
 use super::softmax::{Running, mask};

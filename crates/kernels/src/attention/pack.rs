@@ -1,4 +1,9 @@
-//! Copies of queries, keys and values in the order in which the tiles read them.
+//! Copies of queries, keys and values in the order in which the tiles read them, padded with zeros to whole vectors.
+//!
+//! ```text
+//! queries [rows, d] → tiles [d, R]      keys [keys, d] → panels [d, W]      values [keys, d] → panels [keys, W]
+//! ```
+//! R rows of a tile, W = two vectors; the last tile or panel may be half as wide.
 
 use super::job::Head;
 use super::tile::{Panels, row_granularity, tile_rows};

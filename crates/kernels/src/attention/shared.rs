@@ -1,5 +1,7 @@
-//! A buffer whose rows several threads write at once: the rows of heads lie interleaved in `out` [B, S, A·d], so they
-//! cannot be cut into chunks.
+//! A buffer whose rows several threads write at once.
+//!
+//! The rows of heads lie interleaved in `out` [B, S, A·d], so it cannot be cut into chunks: ranges of it are lent instead,
+//! checked against its length; that they are disjoint is the caller's word, given in `unsafe`.
 
 use std::marker::PhantomData;
 

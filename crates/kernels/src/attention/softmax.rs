@@ -1,5 +1,8 @@
 //! Softmax of rows of scores, in powers of two: the scores hold q·k·scale·log₂e, so 2^(score − max) is e^(…) of the
 //! plain ones.
+//!
+//! Streaming: after each block of keys, sums made so far are multiplied by 2^(old max − new max), which gives what one
+//! pass over all keys would (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
 
 use crate::exp::exp2_of_nonpositive;
 use crate::simd::Simd;

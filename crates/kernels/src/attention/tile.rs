@@ -1,7 +1,7 @@
 //! The inner products: R rows times one panel (one or two vectors wide), all sums in registers.
 //!
 //! Both products of attention have this form: scores = queries · keysᵀ over d, and sums += p · values over the keys. R and
-//! the width are constants, as sums must be registers; 12 × 2 of them with room for 32 vectors, 6 × 2 for 16, 2 × 2 for 8. What
+//! the width are constants, as sums must be registers; 12 × 2 of them with room for 32 vectors, 6 × 2 for 16, 2 × 2 below. What
 //! is left over at the end is padded to half a tile, and to one vector.
 
 use crate::simd::Simd;
@@ -16,9 +16,7 @@ pub(super) const MAX_KEYS: usize = 512;
 /// Rows of a full tile at this level.
 #[inline(always)]
 pub(super) const fn tile_rows<S: Simd>() -> usize {
-    // A portable vector takes several registers; its alignment is that of one.
-    let registers = S::REGISTERS * align_of::<S::Vec>() / size_of::<S::Vec>();
-    match registers {
+    match S::REGISTERS {
         32.. => MAX_ROWS,
         16.. => MAX_ROWS / 2,
         _ => 2,

@@ -1,4 +1,8 @@
-//! The entry, and the loops of a task.
+//! The entry of the linear layer `out = epilogue(a · weightᵀ)`, a [M, K], weight [N, K], out [M, N], and the loops of a task.
+//!
+//! A task is some rows times some panels. Its loops run over blocks of K, then panels, then tiles, so that a panel's block
+//! is read once for all rows of the task. Sums of one block stay in one tile's place; those of several wait in scratch
+//! memory. A task copies its rows when they would fall into the same set of the cache (`blocking.rs`).
 
 use super::blocking::{Work, blocks, copied_stride, part};
 use super::tile::{Tile, panel_width, tile_rows};
@@ -10,7 +14,7 @@ use std::ops::Range;
 
 /// Computes `out = epilogue(a · weightᵀ)`.
 ///
-/// The error of a sum was at most 1.4·√K·ε·Σ|aₖ·wₖ| in the tests, ε = 2⁻²⁴ (they assert 1.5).
+/// The error of a sum was at most 1.4·√K·2⁻²⁴·Σ|aₖ·wₖ| in the tests.
 ///
 /// # Panics
 /// When shapes disagree, or the weight was packed for another instruction set.

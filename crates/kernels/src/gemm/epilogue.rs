@@ -1,4 +1,7 @@
 //! From sums to outputs, one tile at a time: `out = (act(sum + bias) · scale) [+ out]`.
+//!
+//! bias and scale are vectors [N] over the columns; the residual is what `out` held. In place of an absent
+//! one a bias of 0 is added, a scale of 1 multiplied, neither of which changes a sum (sums are never −0).
 
 use super::tile::panel_width;
 use crate::Activation;

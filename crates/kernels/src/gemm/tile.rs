@@ -70,7 +70,9 @@ impl Tile<'_> {
     fn rows<S: Simd, const R: usize>(self, simd: S, sums: &mut [f32], add: bool) {
         let Self { a, a_stride, panel, depth, next, next_step } = self;
         let width = panel_width::<S>();
-        let fits = panel.len() >= depth * width && a.len() >= (R - 1) * a_stride + depth;
+        // Saturating: a product that wrapped would pass.
+        let fits = panel.len() >= depth.saturating_mul(width)
+            && a.len() >= (R - 1).saturating_mul(a_stride).saturating_add(depth);
         assert!(fits || depth == 0, "tile out of bounds");
         let (a, panel) = (a.as_ptr(), panel.as_ptr());
         let mut acc = [[simd.splat(0.0); 2]; R];

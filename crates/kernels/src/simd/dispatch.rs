@@ -1,4 +1,7 @@
 //! From a level found at run time to code compiled for it: the only place with `#[target_feature]`.
+//!
+//! [`Level`] holds a token, and a token exists only where its features do; so calling the function compiled with them is
+//! sound. Everything inlined into that function is compiled with the features too.
 
 #[cfg(target_arch = "x86_64")]
 use super::x86::{Avx2, Avx512};

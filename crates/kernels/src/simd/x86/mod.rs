@@ -1,4 +1,7 @@
-//! The x86-64 levels. An intrinsic may be called only where its features are; that is what a token proves.
+//! The x86-64 levels: one file a level, each with its token and the operations of [`super::Simd`] as intrinsics.
+//!
+//! An intrinsic may be called only where its features are; that is what a token proves, as it is made by `new` alone, which
+//! asks the processor.
 
 mod avx2;
 mod avx512;
