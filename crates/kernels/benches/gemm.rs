@@ -1,40 +1,27 @@
 //! GEMM at the shapes of vision transformers: checked against the naive twin, then timed, as GFLOP/s and as a share of
 //! the FMA roof measured in the same run.
 //!
-//! `cargo bench -p dinoxide-kernels --bench gemm [-- ISA [THREADS]]`; all levels, on one thread and on all cores, when
-//! none is named. Other programs disturb some runs, so the best of many short ones counts.
+//! `cargo bench -p dinoxide-kernels --bench gemm [-- ISA [THREADS]]`, see `common`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use dinoxide_kernels::{
-    Context, ContextOptions, Epilogue, Isa, MatMut, MatRef, PackedWeight, gemm, reference, roof,
-};
+mod common;
+
+use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef, PackedWeight, gemm, reference, roof};
 use dinoxide_testkit::data::hash32;
-use std::time::{Duration, Instant};
+use dinoxide_testkit::tolerance::GEMM_BENCH_MAX_ABS;
 
 const ROWS: [usize; 3] = [257, 1370, 2056];
 const WEIGHTS: [(usize, usize); 8] =
     [(384, 384), (1152, 384), (1536, 384), (384, 1536), (768, 768), (3072, 768), (768, 3072), (1024, 1024)];
 
-/// Time for one shape: many runs, to find one that nobody disturbed.
-const BUDGET: Duration = Duration::from_millis(400);
-
 fn main() {
-    let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let isas = named.first().map_or_else(Isa::available, |name| vec![name.parse().unwrap()]);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = named.get(1).map_or_else(|| vec![1, cores], |n| vec![n.parse().unwrap()]);
-    for isa in isas {
-        for &threads in &threads {
-            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap();
-            ctx.install(|| report(&ctx));
-        }
-    }
+    common::for_each_context(report);
 }
 
 fn report(ctx: &Context) {
     let roof = roof::fma_gflops(ctx);
-    let memory = roof::memory_gb_per_s(ctx);
+    let memory = roof::memory_gb_per_s(ctx).unwrap();
     println!("{}, {} threads: FMA roof {roof:.0} GFLOP/s, memory {memory:.0} GB/s", ctx.isa(), ctx.threads());
     for m in ROWS {
         for (n, k) in WEIGHTS {
@@ -53,20 +40,13 @@ fn seconds(ctx: &Context, m: usize, n: usize, k: usize) -> f64 {
     let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
     let mut out = vec![0.0; m * n];
     let mut run = || gemm(ctx, MatRef::new(&a, m, k), &packed, &epilogue, &mut MatMut::new(&mut out, m, n));
-    run();
-    let mut best = f64::INFINITY;
-    let start = Instant::now();
-    while start.elapsed() < BUDGET {
-        let run_start = Instant::now();
-        run();
-        best = best.min(run_start.elapsed().as_secs_f64());
-    }
+    let best = common::best_seconds(&mut run);
     for r in [0, m - 1] {
         let mut want = vec![0.0; n];
         let row = MatRef::new(&a[r * k..], 1, k);
         reference::gemm(row, &weight, n, &epilogue, &mut MatMut::new(&mut want, 1, n));
         for (got, want) in out[r * n..(r + 1) * n].iter().zip(&want) {
-            assert!((got - want).abs() <= 1e-3, "row {r}: {got}, want {want}");
+            assert!((got - want).abs() <= GEMM_BENCH_MAX_ABS, "row {r}: {got}, want {want}");
         }
     }
     best

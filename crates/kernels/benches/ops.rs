@@ -1,35 +1,28 @@
 //! All operations but GEMM, at the shapes of the models: checked against the naive twin, then timed, as GFLOP/s with its
 //! share of the FMA roof, or as GB/s with its share of a copy's, both measured in the same run.
 //!
-//! `cargo bench -p dinoxide-kernels --bench ops [-- ISA [THREADS]]`; all levels, on one thread and on all cores, when
-//! none is named. Other programs disturb some runs, so the best of many short ones counts.
+//! `cargo bench -p dinoxide-kernels --bench ops [-- ISA [THREADS]]`, see `common`.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use dinoxide_kernels::resample::{AxisWeights, resample, resample_with};
+mod common;
+
+use common::best_seconds;
+use dinoxide_kernels::resample::{AxisWeights, resample_with};
 use dinoxide_kernels::{
-    Activation, AttentionShape, Context, ContextOptions, DepthwiseShape, Isa, PatchLayout, PatchShape, Qkv,
-    RopeShape, activate, attention, attention_with_probabilities, depthwise_conv7, gate, layer_norm, patches,
-    reference, roof, rope,
+    Activation, AttentionShape, Context, DepthwiseShape, PatchLayout, PatchShape, Qkv, RopeShape, activate,
+    attention, attention_with_probabilities, depthwise_conv7, gate, layer_norm, patches, reference, roof,
+    rope,
 };
 use dinoxide_testkit::compare::assert_close;
 use dinoxide_testkit::data::hash32;
-use std::time::{Duration, Instant};
-
-/// Time for one shape: many runs, to find one that nobody disturbed.
-const BUDGET: Duration = Duration::from_millis(300);
+use dinoxide_testkit::tolerance::{
+    ACTIVATION_BENCH_MAX_ABS, ATTENTION_MAX_ABS, DEPTHWISE_MAX_ABS, GATE_BENCH_MAX_ABS, LAYER_NORM_MAX_ABS,
+    RESAMPLE_MAX_ABS,
+};
 
 fn main() {
-    let named: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let isas = named.first().map_or_else(Isa::available, |name| vec![name.parse().unwrap()]);
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = named.get(1).map_or_else(|| vec![1, cores], |n| vec![n.parse().unwrap()]);
-    for isa in isas {
-        for &threads in &threads {
-            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap();
-            ctx.install(|| Report::new(&ctx).all());
-        }
-    }
+    common::for_each_context(|ctx| Report::new(ctx).all());
 }
 
 /// The roofs of a context, and the benches.
@@ -45,7 +38,7 @@ impl<'a> Report<'a> {
     fn new(ctx: &'a Context) -> Self {
         let floats = 4 << 20;
         let (from, mut to) = (hash32(1, floats), vec![0.0; floats]);
-        let seconds = best(|| {
+        let seconds = best_seconds(|| {
             ctx.for_each_chunk_mut(&mut to, floats / 16, |i, to| {
                 to.copy_from_slice(&from[i * to.len()..][..to.len()]);
             });
@@ -107,15 +100,16 @@ impl<'a> Report<'a> {
         let (q, k, v) = (&data[..], &data[width..], &data[2 * width..]);
         let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: None };
         let mut out = vec![0.0; batch * tokens * width];
-        let seconds = best(|| attention(self.ctx, shape, &qkv, &mut out));
+        let seconds = best_seconds(|| attention(self.ctx, shape, &qkv, &mut out));
         let mut p = vec![0.0; batch * heads * tokens * tokens];
-        let eager_seconds = best(|| attention_with_probabilities(self.ctx, shape, &qkv, &mut p, &mut out));
+        let eager_seconds =
+            best_seconds(|| attention_with_probabilities(self.ctx, shape, &qkv, &mut p, &mut out));
         // The twin of one head is enough of it.
         let one = AttentionShape { batch: 1, heads: 1, ..*shape };
         let mut want = vec![0.0; tokens * head_dim];
         reference::attention(&one, &qkv, None, &mut want);
         for (out, want) in out.chunks(width).zip(want.chunks(head_dim)) {
-            assert_close("attention", &out[..head_dim], want, 5e-6);
+            assert_close("attention", &out[..head_dim], want, ATTENTION_MAX_ABS);
         }
         let flops = 4 * batch * heads * tokens * tokens * head_dim;
         self.flops(&format!("attention {batch}x{heads}x{tokens}x{head_dim}"), flops, seconds);
@@ -131,37 +125,37 @@ impl<'a> Report<'a> {
         let x = hash32(1, batch * height * width * channels);
         let (weight, bias) = (hash32(2, 49 * channels), hash32(3, channels));
         let (mut out, mut want) = (vec![0.0; x.len()], vec![0.0; x.len()]);
-        let seconds = best(|| depthwise_conv7(self.ctx, shape, &x, &weight, &bias, &mut out));
+        let seconds = best_seconds(|| depthwise_conv7(self.ctx, shape, &x, &weight, &bias, &mut out));
         reference::depthwise_conv7(shape, &x, &weight, &bias, &mut want);
-        assert_close("depthwise", &out, &want, 3e-5);
+        assert_close("depthwise", &out, &want, DEPTHWISE_MAX_ABS);
         self.flops(&format!("depthwise 7x7 {height}x{width}x{channels}"), 2 * 49 * x.len(), seconds);
     }
 
     fn activate(&self, activation: Activation, len: usize) {
         let (x, mut out) = (hash32(1, len), vec![0.0; len]);
-        let seconds = best(|| {
+        let seconds = best_seconds(|| {
             out.copy_from_slice(&x);
             activate(self.ctx, activation, &mut out);
         });
         let want: Vec<f32> = x.iter().map(|&x| reference::activation(activation, x)).collect();
-        assert_close("activation", &out, &want, 1e-6);
+        assert_close("activation", &out, &want, ACTIVATION_BENCH_MAX_ABS);
         self.bytes(&format!("{activation:?} after a copy, {len}"), 16 * len, seconds);
     }
 
     fn gate(&self, rows: usize, width: usize) {
         let (x, mut out) = (hash32(1, rows * 2 * width), vec![0.0; rows * width]);
-        let seconds = best(|| gate(self.ctx, Activation::Silu, &x, width, &mut out));
+        let seconds = best_seconds(|| gate(self.ctx, Activation::Silu, &x, width, &mut out));
         let want = |i: usize| reference::activation(Activation::Silu, x[i]) * x[i + width];
-        assert_close("gate", &out[..width], &(0..width).map(want).collect::<Vec<_>>(), 1e-5);
+        assert_close("gate", &out[..width], &(0..width).map(want).collect::<Vec<_>>(), GATE_BENCH_MAX_ABS);
         self.bytes(&format!("gate {rows}x{width}"), 12 * out.len(), seconds);
     }
 
     fn layer_norm(&self, rows: usize, d: usize) {
         let (x, weight, bias) = (hash32(1, rows * d), hash32(2, d), hash32(3, d));
         let (mut out, mut want) = (vec![0.0; x.len()], vec![0.0; x.len()]);
-        let seconds = best(|| layer_norm(self.ctx, &x, &weight, &bias, 1e-6, &mut out));
+        let seconds = best_seconds(|| layer_norm(self.ctx, &x, &weight, &bias, 1e-6, &mut out));
         reference::layer_norm(&x, &weight, &bias, 1e-6, &mut want);
-        assert_close("layer norm", &out, &want, 3e-6);
+        assert_close("layer norm", &out, &want, LAYER_NORM_MAX_ABS);
         self.bytes(&format!("layer norm {rows}x{d}"), 8 * x.len(), seconds);
     }
 
@@ -176,7 +170,7 @@ impl<'a> Report<'a> {
         assert_close("rope", &got, &want, 0.0);
         // Rotations by angles of length 1 neither grow nor shrink the values, however many there are.
         let (cos, sin) = (vec![0.6; cos.len()], vec![0.8; sin.len()]);
-        let seconds = best(|| rope(self.ctx, &shape, &cos, &sin, &mut got));
+        let seconds = best_seconds(|| rope(self.ctx, &shape, &cos, &sin, &mut got));
         self.bytes(&format!("rope 201x{heads}x{head_dim}"), 8 * 196 * heads * head_dim, seconds);
     }
 
@@ -193,7 +187,7 @@ impl<'a> Report<'a> {
         };
         let pixels = hash32(1, 8 * 3 * height * width);
         let (mut out, mut want) = (vec![0.0; pixels.len()], vec![0.0; pixels.len()]);
-        let seconds = best(|| patches(self.ctx, &shape, &pixels, &mut out));
+        let seconds = best_seconds(|| patches(self.ctx, &shape, &pixels, &mut out));
         reference::patches(&shape, &pixels, &mut want);
         assert_close("patches", &out, &want, 0.0);
         self.bytes(&format!("patches {patch} of 8x3x{height}x{width}, {layout:?}"), 8 * out.len(), seconds);
@@ -203,19 +197,8 @@ impl<'a> Report<'a> {
         let map = hash32(1, 37 * 37 * channels);
         let (y, x) = (AxisWeights::bicubic(37, 16), AxisWeights::bicubic(37, 16));
         let got = resample_with(self.ctx, &map, channels, &y, &x);
-        assert_close("resample", &got, &resample(&map, channels, &y, &x), 2e-6);
-        let seconds = best(|| drop(resample_with(self.ctx, &map, channels, &y, &x)));
+        assert_close("resample", &got, &reference::resample(&map, channels, &y, &x), RESAMPLE_MAX_ABS);
+        let seconds = best_seconds(|| drop(resample_with(self.ctx, &map, channels, &y, &x)));
         self.bytes(&format!("resample 37x37x{channels} to 16x16"), 4 * (map.len() + got.len()), seconds);
     }
-}
-
-/// Seconds of the fastest run.
-fn best(mut run: impl FnMut()) -> f64 {
-    let (start, mut best) = (Instant::now(), f64::INFINITY);
-    while start.elapsed() < BUDGET {
-        let run_start = Instant::now();
-        run();
-        best = best.min(run_start.elapsed().as_secs_f64());
-    }
-    best
 }

@@ -1,24 +1,29 @@
 //! Activations, under Transformers' names (`ACT2FN`), on slices and (for the epilogues of other kernels) on vectors.
-//! GELU is the exact erf form x·Φ(x). The formulas that take more than a few operations are in `functions.rs`.
+//!
+//! GELU is the exact erf form x·Φ(x); Φ is the standard normal distribution, σ the logistic function. The formulas that take
+//! more than a few operations are in `functions.rs`. [`gate`] is the middle of a gated MLP: act(gate) · up.
 
 mod functions;
 #[cfg(test)]
 mod tests;
 
-use crate::Context;
 use crate::simd::{Operation, Simd, map_in_place};
+use crate::{Context, KernelError};
 use std::str::FromStr;
 
 /// An elementwise activation. NaN gives NaN; infinities give what torch's formulas give (`silu(−∞)` is NaN).
 ///
 /// Errors, measured against f64 on every level over 70 million floats spread over all f32 (an ignored test repeats it,
-/// a sample of it always runs): at most 4 units in the last place for `mish`, 3 for `gelu`, 2 for the others; this holds
-/// for `gelu`, its tanh form and `quick_gelu` where x ≥ 0, for `silu`, `mish` and `sigmoid` where x ≥ −80. Below, where
-/// results shrink to 0, `gelu` is within 4 and the others within 3 times 2⁻²⁴·|x|.
+/// a sample of it always runs): at most 4 units in the last place for `mish`, 3 for `gelu`,
+/// `laplace` and `sqrtsoftplus`, 2 for the others; this holds for `gelu`, its tanh form and `quick_gelu` where x ≥ 0, for `laplace` where
+/// x ≥ 0.71, for `silu`, `mish`, `sigmoid` and `sqrtsoftplus` where x ≥ −80. Below, where results shrink to 0, `gelu` is
+/// within 4 and the others within 3 times 2⁻²⁴·|x|; `laplace` is within 4 times 2⁻²⁴.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
     /// x·Φ(x), exact (`gelu`, `gelu_python`).
     Gelu,
+    /// min(x·Φ(x), 10) (`gelu_10`).
+    Gelu10,
     /// 0.5x(1 + tanh(√(2/π)(x + 0.044715x³))) (`gelu_new`, `gelu_fast`, `gelu_pytorch_tanh`, …).
     GeluTanh,
     /// x·σ(1.702x) (`quick_gelu`).
@@ -41,43 +46,75 @@ pub enum Activation {
     Sigmoid,
     /// tanh(x) (`tanh`).
     Tanh,
+    /// Φ((x − 0.707107) / 0.282095) (`laplace`).
+    Laplace,
+    /// √ln(1 + eˣ) (`sqrtsoftplus`).
+    SqrtSoftplus,
     /// x (`linear`).
     Linear,
 }
 
-impl FromStr for Activation {
-    type Err = ();
+/// Transformers' names (`ACT2FN`) of what we compute; the first of an activation is the one it is told by. `prelu` and
+/// `xielu` are missing: they have weights of their own.
+const NAMES: [(&str, Activation); 22] = [
+    ("gelu", Activation::Gelu),
+    ("gelu_python", Activation::Gelu),
+    ("gelu_10", Activation::Gelu10),
+    ("gelu_pytorch_tanh", Activation::GeluTanh),
+    ("gelu_python_tanh", Activation::GeluTanh),
+    ("gelu_new", Activation::GeluTanh),
+    ("gelu_fast", Activation::GeluTanh),
+    ("gelu_accurate", Activation::GeluTanh),
+    ("quick_gelu", Activation::QuickGelu),
+    ("silu", Activation::Silu),
+    ("swish", Activation::Silu),
+    ("relu", Activation::Relu),
+    ("relu6", Activation::Relu6),
+    ("relu2", Activation::Relu2),
+    ("leaky_relu", Activation::LeakyRelu),
+    ("hardswish", Activation::HardSwish),
+    ("mish", Activation::Mish),
+    ("sigmoid", Activation::Sigmoid),
+    ("tanh", Activation::Tanh),
+    ("laplace", Activation::Laplace),
+    ("sqrtsoftplus", Activation::SqrtSoftplus),
+    ("linear", Activation::Linear),
+];
 
-    /// From Transformers' name (`config.hidden_act`); `Err` when the name is not one we compute.
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Ok(match name {
-            "gelu" | "gelu_python" => Self::Gelu,
-            "gelu_new" | "gelu_fast" | "gelu_accurate" | "gelu_pytorch_tanh" | "gelu_python_tanh" => {
-                Self::GeluTanh
-            }
-            "quick_gelu" => Self::QuickGelu,
-            "silu" | "swish" => Self::Silu,
-            "relu" => Self::Relu,
-            "relu6" => Self::Relu6,
-            "relu2" => Self::Relu2,
-            "leaky_relu" => Self::LeakyRelu,
-            "hardswish" => Self::HardSwish,
-            "mish" => Self::Mish,
-            "sigmoid" => Self::Sigmoid,
-            "tanh" => Self::Tanh,
-            "linear" => Self::Linear,
-            _ => return Err(()),
+impl FromStr for Activation {
+    type Err = KernelError;
+
+    /// From Transformers' name (`config.hidden_act`).
+    fn from_str(name: &str) -> Result<Self, KernelError> {
+        let found = NAMES.iter().find(|(known, _)| *known == name);
+        found.map(|&(_, activation)| activation).ok_or_else(|| KernelError::UnknownActivation {
+            got: name.to_owned(),
+            known: NAMES.map(|(known, _)| known).join(", "),
         })
     }
 }
 
 impl Activation {
+    /// Its first name.
+    #[cfg(test)]
+    pub(crate) fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, activation)| *activation == self).unwrap().0
+    }
+
+    /// Each one once.
+    #[cfg(test)]
+    pub(crate) fn all() -> Vec<Self> {
+        NAMES.iter().filter(|(name, activation)| activation.name() == *name).map(|&(_, a)| a).collect()
+    }
+
     /// The activation of a vector.
     #[inline(always)]
     pub(crate) fn eval<S: Simd>(self, simd: S, x: S::Vec) -> S::Vec {
         let zero = simd.splat(0.0);
         match self {
             Self::Gelu => functions::gelu(simd, x),
+            // The lower limit, −10, is never reached: x·Φ(x) > −0.17.
+            Self::Gelu10 => simd.min(simd.splat(10.0), functions::gelu(simd, x)),
             Self::GeluTanh => functions::gelu_tanh(simd, x),
             Self::QuickGelu => functions::quick_gelu(simd, x),
             Self::Silu => functions::silu(simd, x),
@@ -95,6 +132,8 @@ impl Activation {
             Self::Mish => functions::mish(simd, x),
             Self::Sigmoid => functions::sigmoid(simd, x),
             Self::Tanh => functions::tanh(simd, x),
+            Self::Laplace => functions::laplace(simd, x),
+            Self::SqrtSoftplus => functions::sqrt_softplus(simd, x),
             Self::Linear => x,
         }
     }

@@ -1,13 +1,16 @@
 //! The roof of this machine: how fast it multiplies and reads memory at best, measured now, so that a kernel's speed
-//! can be told as a share of it. Each figure is the best of several short runs, as other programs disturb some.
+//! can be told as a share of it.
+//!
+//! Multiplying: chains of dependent multiply-adds, enough of them to hide their latency, all in registers. Reading: sums
+//! over more memory than caches hold. Each figure is the best of several short runs, as other programs disturb some.
 
-use crate::Context;
 use crate::simd::{Operation, Simd};
+use crate::{Context, KernelError};
 use std::hint::black_box;
 use std::time::Instant;
 
 /// Runs of which the best counts: short ones, so that some are left in peace.
-const RUNS: usize = 64;
+const RUNS: usize = 32;
 
 /// Chains of dependent FMAs: more than latency (≤ 5 cycles) × FMAs per cycle (≤ 2), and few enough for 16 registers.
 const CHAINS: usize = 12;
@@ -18,11 +21,12 @@ const MAX_LANES: usize = 16;
 /// Steps of each chain in a run; about a millisecond, so that waking threads does not count.
 const STEPS: usize = 1 << 18;
 
-/// Floats of all runs: 512 MiB, more than caches hold, and each run reads others.
+/// Floats of all runs: 128 MiB, four times the L3 cache that the cores of a large processor share. Each run reads other
+/// floats than the last, and when the last floats come, all others were read since they were written.
 const FLOATS: usize = RUNS * RUN_FLOATS;
 
-/// Floats read in a run: 8 MiB.
-const RUN_FLOATS: usize = 1 << 21;
+/// Floats read in a run: 4 MiB.
+const RUN_FLOATS: usize = 1 << 20;
 
 /// Floats that a task reads at a time.
 const PIECE: usize = 1 << 16;
@@ -41,18 +45,28 @@ pub fn fma_gflops(ctx: &Context) -> f64 {
     flops / seconds / 1e9
 }
 
-/// Bytes per second that all threads of the context together read from memory, in GB/s. Takes 512 MiB for a moment.
-#[must_use]
-pub fn memory_gb_per_s(ctx: &Context) -> f64 {
-    // Not zero, as pages of zeros may all be the same page.
-    let data = vec![1.0_f32; FLOATS];
+/// Bytes per second that all threads of the context together read from memory, in GB/s. Takes 128 MiB for a moment.
+///
+/// # Errors
+/// [`KernelError::Memory`] when the system does not give them.
+pub fn memory_gb_per_s(ctx: &Context) -> Result<f64, KernelError> {
+    let data = ones(FLOATS)?;
     let seconds = best_seconds(|run| {
         let data = &data[run * RUN_FLOATS..][..RUN_FLOATS];
         ctx.for_each(RUN_FLOATS / PIECE, |i| {
             black_box(ctx.dispatch(Sum { data: &data[i * PIECE..][..PIECE] }));
         });
     });
-    (RUN_FLOATS * size_of::<f32>()) as f64 / seconds / 1e9
+    Ok((RUN_FLOATS * size_of::<f32>()) as f64 / seconds / 1e9)
+}
+
+/// So many ones: not zeros, as pages of zeros may all be the same page.
+fn ones(len: usize) -> Result<Vec<f32>, KernelError> {
+    let mut data = Vec::new();
+    let refused = |_| KernelError::Memory { bytes: len.saturating_mul(size_of::<f32>()) };
+    data.try_reserve_exact(len).map_err(refused)?;
+    data.resize(len, 1.0);
+    Ok(data)
 }
 
 /// Seconds of the fastest of the runs, which get their numbers.
@@ -132,6 +146,14 @@ mod tests {
             let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap();
             assert_eq!(ctx.dispatch(FmaChains), 1.0, "{isa}");
         }
+    }
+
+    #[test]
+    fn memory_that_there_is_not_is_an_error() {
+        assert_eq!(ones(3), Ok(vec![1.0; 3]));
+        let bytes = isize::MAX as usize - 3;
+        assert_eq!(ones(bytes / 4), Err(KernelError::Memory { bytes }));
+        assert_eq!(ones(usize::MAX), Err(KernelError::Memory { bytes: usize::MAX }));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What can go wrong when a model is built or run, sorted by whose fault it is.
 
 use dinoxide_checkpoint::CheckpointError;
+use dinoxide_kernels::KernelError;
 
 /// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
@@ -10,10 +11,10 @@ pub enum ModelError {
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
     /// The checkpoint asks for an activation that is not computed here.
-    #[error("unknown activation `{got}` in config key `hidden_act`")]
+    #[error("config key `hidden_act`: {reason}")]
     UnknownActivation {
-        /// The value of `hidden_act`.
-        got: String,
+        /// Says the value of `hidden_act`, and lists the known names.
+        reason: KernelError,
     },
     /// The pictures have another number of channels than the model.
     #[error("pixel_values has {got} channels, the model expects {expected}")]

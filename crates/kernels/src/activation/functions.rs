@@ -3,7 +3,8 @@
 //! GELU is x·Φ(x), Φ(x) = ½ + ½·erf(x/√2) = ½ + x·P(x²)/Q(x²) for |x| ≤ 5.3, both of degree 5 in x²; 0 or 1 beyond,
 //! where Φ is within 6e-8 of them. Like torch's own form (½x·(1 + erf)), the sum is rounded near ½, so that errors
 //! are relative to x, not to a small Φ: that is why no exponential is needed. tanh is a polynomial
-//! near 0 and 1 − 2/(e²ˣ + 1) elsewhere; what has a sigmoid divides by 1 + e⁻ˣ.
+//! near 0 and 1 − 2/(e²ˣ + 1) elsewhere; what has a sigmoid divides by 1 + e⁻ˣ. ln(1 + eˣ) = max(x, 0) + ln(1 + u),
+//! u = e^−|x| ≤ 1, and ln(1 + u) = u·P(u)/Q(u), both of degree 3.
 //!
 //! Coefficients: `tests/data/minimax.py`. Measured errors: see [`super::Activation`].
 
@@ -20,6 +21,17 @@ const NORMAL_P: [f32; 6] =
 /// Denominator of (Φ(x) − ½)/x in x², lowest degree first.
 const NORMAL_Q: [f32; 6] = [1.0, 2.490_721_2e-1, 2.810_403_5e-2, 1.833_066e-3, 7.114_703e-5, 1.238_118_3e-6];
 
+/// Numerator of ln(1 + u)/u on 0 ≤ u ≤ 1, lowest degree first.
+const LOG1P_P: [f32; 4] = [1.0, 1.068_131_6, 2.392_390_2e-1, 3.448_563_9e-3];
+
+/// Denominator of ln(1 + u)/u on 0 ≤ u ≤ 1, lowest degree first.
+const LOG1P_Q: [f32; 4] = [1.0, 1.568_131_6, 6.899_739_5e-1, 7.570_195e-2];
+
+/// Mean and 1 / standard deviation of `laplace`: Transformers' defaults, the mean with its six digits.
+#[allow(clippy::approx_constant)]
+const LAPLACE_MEAN: f32 = 0.707_107;
+const LAPLACE_INVERSE_DEVIATION: f32 = 3.544_905_1;
+
 /// Up to here tanh is a polynomial.
 const TANH_LIMIT: f32 = 0.625;
 
@@ -33,13 +45,34 @@ const GELU_TANH_3: f32 = 0.035_677_407;
 /// x·Φ(x).
 #[inline(always)]
 pub(super) fn gelu<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
+    simd.mul(x, normal(simd, x))
+}
+
+/// Φ((x − mean) / deviation).
+#[inline(always)]
+pub(super) fn laplace<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
+    let centered = simd.sub(x, simd.splat(LAPLACE_MEAN));
+    normal(simd, simd.mul(centered, simd.splat(LAPLACE_INVERSE_DEVIATION)))
+}
+
+/// Φ(x).
+#[inline(always)]
+fn normal<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
     let square = simd.mul(x, x);
     let slope = simd.div(polynomial(simd, &NORMAL_P, square), polynomial(simd, &NORMAL_Q, square));
     let middle = simd.mul_add(slope, x, simd.splat(0.5));
     let limit = simd.splat(NORMAL_LIMIT);
     let normal = simd.select(simd.gt(x, limit), simd.splat(1.0), middle);
-    let normal = simd.select(simd.gt(simd.neg(limit), x), simd.splat(0.0), normal);
-    simd.mul(x, normal)
+    simd.select(simd.gt(simd.neg(limit), x), simd.splat(0.0), normal)
+}
+
+/// √ln(1 + eˣ).
+#[inline(always)]
+pub(super) fn sqrt_softplus<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
+    let u = exp(simd, simd.neg(simd.abs(x)));
+    let ratio = simd.div(polynomial(simd, &LOG1P_P, u), polynomial(simd, &LOG1P_Q, u));
+    // max(0, x) passes NaN.
+    simd.sqrt(simd.mul_add(ratio, u, simd.max(simd.splat(0.0), x)))
 }
 
 /// ½x·(1 + tanh(u)) = x·σ(2u), u = √(2/π)·(x + 0.044715x³).

@@ -1,4 +1,7 @@
 //! The portable level: arrays and short loops that compilers turn into the baseline's vectors (SSE2, NEON).
+//!
+//! 4 lanes, one register of either. No `unsafe` but for loading and storing by address; no branch per lane, as selections
+//! are made by bits; `mul_add` rounds twice where the baseline has no such instruction.
 
 use super::Simd;
 
@@ -64,7 +67,7 @@ impl Simd for Portable {
     #[inline(always)]
     #[allow(unsafe_code)]
     unsafe fn load_ptr(self, src: *const f32) -> Lanes {
-        // SAFETY: the caller vouches for `LANES` floats; an array of f32 has no alignment but theirs.
+        // SAFETY: the caller vouches for `LANES` aligned floats; an array of f32 has no alignment but theirs.
         Lanes(unsafe { src.cast::<[f32; LANES]>().read() })
     }
 
@@ -105,6 +108,11 @@ impl Simd for Portable {
     #[inline(always)]
     fn div(self, a: Lanes, b: Lanes) -> Lanes {
         zip(a, b, |x, y| x / y)
+    }
+
+    #[inline(always)]
+    fn sqrt(self, a: Lanes) -> Lanes {
+        map(a, f32::sqrt)
     }
 
     #[inline(always)]

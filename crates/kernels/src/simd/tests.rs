@@ -1,4 +1,7 @@
-//! Every operation of every level that the processor has, against plain f32.
+//! Every operation of every level that the processor has, against plain f32, to the bit.
+//!
+//! Operands are all pairs of special values: zeros of both signs, subnormals, the largest floats, infinities, NaN. What a
+//! level may do as it likes (which NaN; whether `mul_add` rounds once or twice) is left open.
 
 use super::{Level, Operation, Simd, map_in_place};
 use crate::Isa;
@@ -56,6 +59,7 @@ impl Operation for Binary {
             check("max", s.max(a, b), if x > y { x } else { y });
             check("abs", s.abs(a), x.abs());
             check("neg", s.neg(a), -x);
+            check("sqrt", s.sqrt(a), x.sqrt());
             check("copy_sign", s.copy_sign(a, b), x.copysign(y));
             check("select", s.select(s.gt(a, b), a, s.splat(7.0)), if x > y { x } else { 7.0 });
         }

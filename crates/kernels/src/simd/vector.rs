@@ -22,17 +22,17 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// All lanes `x`.
     fn splat(self, x: f32) -> Self::Vec;
 
-    /// `LANES` floats at an address of any alignment.
+    /// `LANES` floats at an address that is aligned for f32.
     ///
     /// # Safety
-    /// The address must be valid for reading `LANES` floats.
+    /// The address must be aligned for f32, and valid for reading `LANES` floats.
     #[allow(unsafe_code)]
     unsafe fn load_ptr(self, src: *const f32) -> Self::Vec;
 
-    /// Stores `LANES` floats at an address of any alignment.
+    /// Stores `LANES` floats at an address that is aligned for f32.
     ///
     /// # Safety
-    /// The address must be valid for writing `LANES` floats.
+    /// The address must be aligned for f32, and valid for writing `LANES` floats.
     #[allow(unsafe_code)]
     unsafe fn store_ptr(self, v: Self::Vec, dst: *mut f32);
 
@@ -76,6 +76,8 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn mul(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
     /// a / b.
     fn div(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// √a, correctly rounded; NaN below 0.
+    fn sqrt(self, a: Self::Vec) -> Self::Vec;
     /// a · b + c: rounded once where the level has FMA, else twice.
     fn mul_add(self, a: Self::Vec, b: Self::Vec, c: Self::Vec) -> Self::Vec;
     /// The smaller; `b` when either is NaN (so `min(limit, x)` passes a NaN `x` on).

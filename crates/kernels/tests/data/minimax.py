@@ -40,6 +40,17 @@ def polynomial(name, function, low, high, degree):
     report(name, error, c)
 
 
+def log1p(degree=3):
+    """ln(1 + u)/u ≈ P(u)/Q(u) on 0..1, P(0) = Q(0) = 1."""
+    u = nodes(0, 1)
+    f, powers = np.log1p(u) / u, np.vander(u, degree + 1, increasing=True)
+    columns = np.hstack([powers[:, 1:], -f[:, None] * powers[:, 1:]])
+    denominator = lambda c: np.ones_like(u) if c is None else 1 + powers[:, 1:] @ c[degree:]
+    error, c = lawson(columns, f - 1, lambda c: 1 / (f * denominator(c)))
+    report("LOG1P_P", error, np.concatenate([[1], c[:degree]]))
+    report("LOG1P_Q", error, np.concatenate([[1], c[degree:]]))
+
+
 def normal(limit=5.3, degree=5):
     """(Φ(x) − ½)/x ≈ P(z)/Q(z), z = x², Q(0) = 1; the error counts times |x|, as it does in Φ."""
     z = nodes(0, limit * limit, 2000)
@@ -58,3 +69,4 @@ polynomial("EXP", np.exp, -half_ln_2, half_ln_2, 6)
 polynomial("EXP2", np.exp2, -0.5, 0.5, 6)
 polynomial("TANH", lambda z: np.tanh(np.sqrt(z)) / np.sqrt(z), 1e-9, 0.625**2, 5)
 normal()
+log1p()

@@ -23,7 +23,6 @@ SIZES = [
 RULES = {
     "bicubic": dict(mode="bicubic"),
     "bicubic_antialias": dict(mode="bicubic", antialias=True),
-    "bilinear_antialias": dict(mode="bilinear", antialias=True),
 }
 
 

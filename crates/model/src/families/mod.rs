@@ -5,9 +5,9 @@ pub(crate) mod dinov3_convnext;
 pub(crate) mod dinov3_vit;
 
 use crate::ModelError;
-use dinoxide_kernels::Activation;
+use dinoxide_kernels::{Activation, KernelError};
 
 /// The activation of a config's `hidden_act`.
 fn activation(name: &str) -> Result<Activation, ModelError> {
-    name.parse().map_err(|()| ModelError::UnknownActivation { got: name.to_owned() })
+    name.parse().map_err(|reason: KernelError| ModelError::UnknownActivation { reason })
 }

@@ -1,4 +1,7 @@
 //! AVX2 and FMA: 8 lanes, 16 registers.
+//!
+//! Most operations are one intrinsic; parts of a vector are loaded and stored by masked moves, which touch no float beyond
+//! the slice. 2ⁿ is made by shifting n + 127 into the exponent.
 
 use super::{super::Simd, instructions};
 use std::arch::x86_64::*;
@@ -109,6 +112,7 @@ impl Simd for Avx2 {
         sub(a, b) = _mm256_sub_ps;
         mul(a, b) = _mm256_mul_ps;
         div(a, b) = _mm256_div_ps;
+        sqrt(a) = _mm256_sqrt_ps;
         mul_add(a, b, c) = _mm256_fmadd_ps;
         min(a, b) = _mm256_min_ps;
         max(a, b) = _mm256_max_ps;

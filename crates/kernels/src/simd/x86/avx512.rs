@@ -1,4 +1,7 @@
 //! AVX-512 F, BW, DQ and VL, with AVX2 and FMA below: 16 lanes, 32 registers, masks.
+//!
+//! Most operations are one intrinsic; parts of a vector are loaded and stored under a mask, which touches no float beyond
+//! the slice. Reductions halve the vector once, then are those of AVX2.
 
 use super::{super::Simd, Avx2, instructions};
 use std::arch::x86_64::*;
@@ -89,6 +92,7 @@ impl Simd for Avx512 {
         sub(a, b) = _mm512_sub_ps;
         mul(a, b) = _mm512_mul_ps;
         div(a, b) = _mm512_div_ps;
+        sqrt(a) = _mm512_sqrt_ps;
         mul_add(a, b, c) = _mm512_fmadd_ps;
         min(a, b) = _mm512_min_ps;
         max(a, b) = _mm512_max_ps;
