@@ -45,7 +45,7 @@ impl Embedder {
     ) {
         let EmbedOptions { batch, eager_attention, .. } = self.options;
         let options = FileOptions { batch, eager_attention, ..FileOptions::default() };
-        let pool = |outputs: &Outputs, item| self.pool(outputs, item);
+        let pool = |outputs: Outputs| (0..outputs.batch()).map(|item| self.pool(&outputs, item)).collect();
         files::for_each_file_mapped(&self.model, &self.processor, options, paths, &pool, sink);
     }
 

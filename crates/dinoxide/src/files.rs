@@ -51,16 +51,16 @@ pub fn for_each_file<P: AsRef<Path> + Sync>(
     paths: &[P],
     sink: &mut dyn FnMut(usize, Result<Outputs, Error>) -> ControlFlow<()>,
 ) {
-    for_each_file_mapped(model, processor, options, paths, &Outputs::item, sink);
+    for_each_file_mapped(model, processor, options, paths, &Outputs::into_items, sink);
 }
 
-/// As [`for_each_file`], with what is wanted of each picture taken out of its batch by `map(outputs, item)`.
+/// As [`for_each_file`], with what is wanted of each picture of a batch taken out of its outputs by `map`.
 pub(crate) fn for_each_file_mapped<P: AsRef<Path> + Sync, T>(
     model: &Model,
     processor: &ImageProcessor,
     options: FileOptions,
     paths: &[P],
-    map: &dyn Fn(&Outputs, usize) -> T,
+    map: &dyn Fn(Outputs) -> Vec<T>,
     sink: &mut dyn FnMut(usize, Result<T, Error>) -> ControlFlow<()>,
 ) {
     let mut first = 0;
@@ -185,13 +185,13 @@ fn forward_batch<T>(
     model: &Model,
     options: FileOptions,
     batch: &[(usize, Array3<f32>)],
-    map: &dyn Fn(&Outputs, usize) -> T,
+    map: &dyn Fn(Outputs) -> Vec<T>,
     wave: &mut Wave<T>,
 ) {
     match forward(model, options, batch) {
         Ok(outputs) => {
-            for (item, (index, _)) in batch.iter().enumerate() {
-                wave.results[*index] = Some(Ok(map(&outputs, item)));
+            for ((index, _), item) in batch.iter().zip(map(outputs)) {
+                wave.results[*index] = Some(Ok(item));
             }
         }
         // What one picture of this size cannot have, none of them can: each says so for itself.

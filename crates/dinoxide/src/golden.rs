@@ -9,8 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Floats that `hash32` inputs may ask for: 1 GiB, more than 50 pictures of 2048 × 2048.
-const MAX_HASHED: usize = 1 << 28;
+/// Floats that `hash32` inputs may ask for: 256 MiB, five pictures of 2048 × 2048.
+const MAX_HASHED: usize = 1 << 26;
 
 /// Bytes of a golden: it is read into memory.
 const MAX_BYTES: u64 = 8 << 30;

@@ -37,7 +37,7 @@ pub use dinoxide_checkpoint::{
 };
 pub use dinoxide_image::{DecodeOptions, ImageError, Limits, Picture};
 pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
-pub use dinoxide_model::{Grid, Inputs, MAX_ATTENTION_BYTES, ModelError, Outputs};
+pub use dinoxide_model::{Grid, Inputs, MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, Outputs};
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
 pub use files::{FileOptions, for_each_file};

@@ -9,6 +9,7 @@ use dinoxide_image::{
     DecodeOptions, HeightWidth, ImageError, Normalize, Order, Picture, PixelValues, ProcessorSpec, Resample,
     Resize, Size, decode_file, process,
 };
+use dinoxide_kernels::Isa;
 use ndarray::{Array3, Axis};
 use std::{ffi::OsStr, path::Path};
 
@@ -57,6 +58,13 @@ impl ImageProcessor {
     #[must_use]
     pub fn with_decode(self, decode: DecodeOptions) -> Self {
         Self { decode, ..self }
+    }
+
+    /// Works with another instruction set level than the best. The numbers are the same to the bit.
+    #[must_use]
+    pub fn with_isa(mut self, isa: Option<Isa>) -> Self {
+        self.spec.isa = isa;
+        self
     }
 
     /// Changes what the model sees, pixels. A processor that crops then crops to it, and keeps the ratio of its resize to its

@@ -58,6 +58,18 @@ pub enum ModelError {
         /// Its shape.
         shape: Vec<usize>,
     },
+    /// More patches than a picture may have.
+    #[error("a picture of {height}x{width} pixels has {patches} patches, more than the limit of {limit}")]
+    TooManyPatches {
+        /// Picture height.
+        height: usize,
+        /// Picture width.
+        width: usize,
+        /// Its patches.
+        patches: usize,
+        /// [`crate::MAX_PATCHES`].
+        limit: usize,
+    },
     /// Attentions, which are quadratic in the tokens, above the limit.
     #[error("attentions of {layers} layers, {shape:?} each, exceed the limit of {} GiB", limit >> 30)]
     AttentionsTooLarge {

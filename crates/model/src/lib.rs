@@ -15,7 +15,7 @@ mod shape;
 mod weights;
 
 pub use error::ModelError;
-pub use memory::MAX_ATTENTION_BYTES;
+pub use memory::{MAX_ATTENTION_BYTES, MAX_PATCHES};
 pub use model::Model;
 pub use outputs::{Inputs, Outputs};
 pub use shape::Grid;

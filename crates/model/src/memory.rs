@@ -1,10 +1,15 @@
-//! Memory is asked for before a forward begins, so that pictures which are too large are an error and not the end of the process.
+//! What a forward may take, in memory and work, is settled before it begins, so that pictures which are too large are an error and not
+//! the end of the process, or of the user's day.
 
 use crate::ModelError;
 
 /// Most bytes that the attentions of one forward may take, all layers together: B·A·S²·L floats. A picture of 518×518
 /// through dinov2-large is 2.9 GB.
 pub const MAX_ATTENTION_BYTES: usize = 8 << 30;
+
+/// Most patches of a picture: 4096×4096 pixels at patch 16. The work of attention is quadratic in them, so a picture far above this would
+/// run for hours, which nobody who feeds a folder of pictures wants to happen unasked.
+pub const MAX_PATCHES: usize = 1 << 16;
 
 /// The bytes of so many f32 of a shape, unless the number has no place in an address.
 pub(crate) fn bytes(what: &'static str, shape: &[usize]) -> Result<usize, ModelError> {

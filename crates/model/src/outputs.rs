@@ -59,6 +59,31 @@ impl Outputs {
         Self { last_hidden_state, pooler_output, hidden_states, attentions, grid, prefix }
     }
 
+    /// What CLS attends to in layer `layer`, as maps over the patches [B, A, rows, cols]: the first row of the
+    /// attentions, CLS and registers dropped. Nothing when attentions were not asked for, or there is no such layer.
+    #[must_use]
+    pub fn cls_attention(&self, layer: usize) -> Option<Array4<f32>> {
+        let attention = self.attentions.as_ref()?.get(layer)?;
+        let (batch, heads, ..) = attention.dim();
+        let row = attention.slice(s![.., .., 0, self.prefix..]).as_standard_layout().into_owned();
+        row.into_shape_with_order((batch, heads, self.grid.rows, self.grid.cols)).ok()
+    }
+
+    /// B.
+    #[must_use]
+    pub fn batch(&self) -> usize {
+        self.pooler_output.nrows()
+    }
+
+    /// The items of the batch, each as a batch of one; nothing is copied when there is one.
+    #[must_use]
+    pub fn into_items(self) -> Vec<Self> {
+        match self.batch() {
+            1 => vec![self],
+            batch => (0..batch).map(|item| self.item(item)).collect(),
+        }
+    }
+
     /// Item `item` of the batch, as a batch of one.
     ///
     /// # Panics

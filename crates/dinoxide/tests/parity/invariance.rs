@@ -66,6 +66,10 @@ fn attentions_are_probabilities_and_the_eager_result_stays_close() {
             assert_eq!(attention.dim(), (1, 2, tokens, tokens), "{name}");
             assert!(attention.sum_axis(Axis(3)).iter().all(|sum| (sum - 1.0).abs() < 1e-5), "{name}");
         }
+        let map = outputs.cls_attention(1).unwrap();
+        assert_eq!(map.dim(), (1, 2, 7, 7), "{name}");
+        assert_eq!(map[[0, 1, 6, 2]], attentions[1][[0, 1, 0, outputs.prefix + 6 * 7 + 2]], "{name}");
+        assert!(outputs.cls_attention(2).is_none());
         let fused = forward(&model, pixels.view()).last_hidden_state;
         let worst = (&outputs.last_hidden_state - &fused).iter().fold(0.0_f32, |worst, d| worst.max(d.abs()));
         assert!(worst < 1e-5, "{name}: {worst}");
@@ -115,6 +119,9 @@ fn pictures_that_do_not_fit_are_typed_errors() {
         let wrong = run(channels + 1, 64, 64).unwrap_err();
         assert!(matches!(wrong, dinoxide::Error::Model(ModelError::Channels { .. })), "{name}: {wrong}");
     }
+    let thin = Array4::zeros((1, 3, 4, 4 * 65_537));
+    let too_many = model("dinov2", Isa::best(), 1).forward(&Inputs::new(thin.view())).unwrap_err();
+    assert!(matches!(too_many, dinoxide::Error::Model(ModelError::TooManyPatches { .. })), "{too_many}");
     let convnext = model("dinov3-convnext", Isa::best(), 1);
     let last_stage_empty = convnext.forward(&Inputs::new(Array4::zeros((1, 3, 30, 33)).view())).unwrap_err();
     assert!(matches!(last_stage_empty, dinoxide::Error::Model(ModelError::TooSmall { .. })));

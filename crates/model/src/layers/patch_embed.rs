@@ -4,6 +4,7 @@
 use crate::{
     ModelError,
     layers::linear::{Linear, LinearShape},
+    memory::MAX_PATCHES,
     pixels::{slice, standard},
     shape::{Grid, TokenShape},
     weights::Weights,
@@ -42,7 +43,7 @@ impl PatchEmbed {
     /// The tokens that `pixel_values` [B, C, H, W] become, after `prefix` others.
     ///
     /// # Errors
-    /// Another number of channels, or no complete patch.
+    /// Another number of channels, no complete patch, or more than [`MAX_PATCHES`].
     pub(crate) fn token_shape(
         &self,
         pixel_values: &ArrayView4<'_, f32>,
@@ -56,6 +57,10 @@ impl PatchEmbed {
         let grid = Grid { rows: height / least_height, cols: width / least_width };
         if grid.is_empty() {
             return Err(ModelError::TooSmall { height, width, least_height, least_width });
+        }
+        let patches = grid.rows.saturating_mul(grid.cols);
+        if patches > MAX_PATCHES {
+            return Err(ModelError::TooManyPatches { height, width, patches, limit: MAX_PATCHES });
         }
         let (square, hidden_size) = (height == width, self.config.hidden_size);
         Ok(TokenShape { batch, prefix, grid, square, hidden_size })
