@@ -115,7 +115,7 @@ fn assert_products(cases: impl Iterator<Item = Case>) {
 
 #[test]
 fn products_are_right_around_the_edges_of_tiles_and_panels() {
-    let rows = [0, 1, 2, 5, 6, 7, 11, 12, 13, 24, 25];
+    let rows = [0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 25];
     let cols = [0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65];
     assert_products(rows.iter().flat_map(|&m| cols.iter().map(move |&n| Case::dense(m, n, 19))));
 }

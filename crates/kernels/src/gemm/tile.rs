@@ -4,7 +4,8 @@
 //! for k in block:  b0, b1 = panel[k];  for r in 0..R:  x = splat a[r, k];  sums[r] += x·b0, x·b1
 //! ```
 //! R is a constant, as sums must be registers. The largest R leaves room for b0, b1 and x: 12 with 32 registers (24
-//! sums; more would gain nothing), 6 with 16. `a` is read in place.
+//! sums; more would gain nothing), 6 with 16, 3 at the portable level of
+//! x86-64. `a` is read in place.
 
 use crate::simd::Simd;
 
