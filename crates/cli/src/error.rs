@@ -46,6 +46,9 @@ pub(crate) enum CliError {
     /// An output that its format cannot hold.
     #[error("{}: {reason}", path.display())]
     OutputLimit { path: PathBuf, reason: String, hint: &'static str },
+    /// An output that would overwrite an input.
+    #[error("{}: is one of the inputs, and would be lost", path.display())]
+    OutputIsInput { path: PathBuf },
     /// stdout cannot be written to.
     #[error("stdout: cannot be written")]
     Stdout(#[source] io::Error),
@@ -79,7 +82,6 @@ impl CliError {
         match self {
             Self::Dinoxide(error) if !error.is_users_fault() => Exit::Internal,
             Self::Picture { source, .. } if !source.is_users_fault() => Exit::Internal,
-            Self::NotFinite => Exit::Internal,
             error if error.is_broken_pipe() => Exit::Done,
             _ => Exit::Input,
         }

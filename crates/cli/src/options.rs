@@ -104,8 +104,13 @@ pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result
 ///
 /// # Errors
 /// No processor config, or one that cannot be carried out with them.
-pub(crate) fn processor(checkpoint: &Checkpoint, args: &ProcessorArgs) -> Result<ImageProcessor, CliError> {
-    let mut processor = ImageProcessor::from_checkpoint(checkpoint)?.with_decode(decode(args));
+pub(crate) fn processor(
+    checkpoint: &Checkpoint,
+    args: &ProcessorArgs,
+    isa: Option<Isa>,
+) -> Result<ImageProcessor, CliError> {
+    let processor = ImageProcessor::from_checkpoint(checkpoint)?;
+    let mut processor = processor.with_decode(decode(args)).with_isa(isa);
     if let Some(Size { height, width }) = args.size {
         processor = processor.with_size(height, width);
     }

@@ -72,6 +72,6 @@ impl Error {
     /// Whether the user's input is at fault, rather than the program or the machine.
     #[must_use]
     pub fn is_users_fault(&self) -> bool {
-        !matches!(self, Self::Kernel(KernelError::Threads { .. }))
+        !matches!(self, Self::Kernel(KernelError::Threads { .. } | KernelError::Memory { .. }))
     }
 }

@@ -18,7 +18,7 @@ use dinoxide::{FileOptions, Outputs, Pooling, normalize};
 pub(super) fn run(args: &EmbedArgs, session: &mut Session) -> Result<Exit, CliError> {
     let output = args.output.as_deref();
     let format = output.map(|path| VectorFormat::of(path).map(|format| (path, format))).transpose()?;
-    let forward = Forward::new(&args.run, session)?;
+    let forward = Forward::new(&args.run, output, session)?;
     let writer = format
         .map(|(path, format)| format.create(path, forward.about().clone(), &Cleanup::on_interrupt()))
         .transpose()?;

@@ -13,7 +13,7 @@ use ndarray::ArrayViewD;
 
 pub(super) fn run(args: &FeaturesArgs, session: &mut Session) -> Result<Exit, CliError> {
     TensorWriter::check_name(&args.output)?;
-    let forward = Forward::new(&args.run, session)?;
+    let forward = Forward::new(&args.run, Some(&args.output), session)?;
     let about = forward.about();
     let features = Features {
         writer: TensorWriter::create(&args.output, about.planned, &Cleanup::on_interrupt())?,

@@ -36,12 +36,15 @@ pub(super) struct Forward<'a> {
 }
 
 impl<'a> Forward<'a> {
-    /// Finds the inputs.
+    /// Finds the inputs, none of which `output` may be.
     ///
     /// # Errors
-    /// As [`Source::open`].
-    pub(super) fn new(args: &'a RunArgs, session: &Session) -> Result<Self, CliError> {
+    /// As [`Source::open`] and [`Source::spare_from`].
+    pub(super) fn new(args: &'a RunArgs, output: Option<&Path>, session: &Session) -> Result<Self, CliError> {
         let (source, lost) = Source::open(&args.inputs, &session.printer)?;
+        if let Some(output) = output {
+            source.spare_from(output)?;
+        }
         let ignored = args.processor.given();
         if args.inputs.pixel_values.is_some() && !ignored.is_empty() {
             let options = ignored.join(", ");
@@ -77,12 +80,16 @@ impl<'a> Forward<'a> {
         let model = Model::from_checkpoint(&checkpoint, session.context)?;
         session.model_detail(&model);
         let files = FileOptions { batch: *batch, eager_attention: model_args.attn == Attn::Eager, ..asks };
-        let source = &self.source;
+        let (source, isa) = (&self.source, session.context.isa);
         let mut tally =
             Tally::start(&mut session.printer, source.len(), self.lost, inputs.pictures.fail_fast);
-        source.run(&model, || Opener::new(&checkpoint, processor), files, &mut |index, fed| {
+        source.run(&model, || Opener::new(&checkpoint, processor, isa), files, &mut |index, fed| {
             tally.enter(fed, |Fed { outputs, warning }, printer| {
                 warning.iter().for_each(|warning| printer.warning(warning));
+                if outputs.last_hidden_state.iter().any(|value| !value.is_finite()) {
+                    let label = source.label(index);
+                    printer.warning(&format!("{label}: the model gave values that are not finite"));
+                }
                 take.take(&source.label(index), outputs, printer)
             })
         })?;

@@ -9,7 +9,7 @@ use crate::{
     cleanup::Cleanup,
     error::CliError,
     exit::Exit,
-    inputs::{Opened, Opener, collect},
+    inputs::{Opened, Opener, collect, spare},
     options,
     output::{Planned, TensorWriter},
     session::{Session, Tally},
@@ -29,11 +29,12 @@ pub(super) fn run(args: &PreprocessArgs, session: &mut Session) -> Result<Exit, 
     TensorWriter::check_name(&args.output)?;
     let collected = collect(&args.pictures, &session.printer)?;
     let paths = &collected.pictures;
+    spare(paths.iter().map(PathBuf::as_path), &args.output)?;
     let name = options::model_name(&args.source, &session.env);
     let planned = Planned::of(paths.iter().map(|path| text::path_text(path)));
     let writer = TensorWriter::create(&args.output, planned, &Cleanup::on_interrupt())?;
     let checkpoint = options::open(&name, &args.source, &session.printer)?;
-    let opener = Opener::new(&checkpoint, &args.processor)?;
+    let opener = Opener::new(&checkpoint, &args.processor, session.context.isa)?;
     let mut pixels = Pixels { writer, waiting: Vec::new(), largest: [0; 3] };
     let context = Context::new(session.context).map_err(dinoxide::Error::from)?;
     let fail_fast = args.pictures.fail_fast;

@@ -7,7 +7,12 @@ use super::{Opened, Opener, PixelValues, collect};
 use crate::{args::InputArgs, error::CliError, output::Planned, printer::Printer, text};
 use dinoxide::{Error, FileOptions, Inputs, Model, Outputs};
 use ndarray::{ArrayView4, Axis};
-use std::{borrow::Cow, ops::ControlFlow, path::PathBuf};
+use std::{
+    borrow::Cow,
+    fs,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 /// Pictures of one forward over tensors, when the user leaves the choice.
 const CHOSEN_BATCH: usize = 8;
@@ -44,6 +49,17 @@ impl Source {
         }
         let collected = collect(&args.pictures, printer)?;
         Ok((Self::Pictures(collected.pictures), collected.failed))
+    }
+
+    /// Makes sure that no input is lost to an output of the same name.
+    ///
+    /// # Errors
+    /// `output` is one of the inputs.
+    pub(crate) fn spare_from(&self, output: &Path) -> Result<(), CliError> {
+        match self {
+            Self::Pictures(paths) => spare(paths.iter().map(PathBuf::as_path), output),
+            Self::Tensors(tensors) => spare([tensors.path()], output),
+        }
     }
 
     /// Number of pictures.
@@ -128,6 +144,19 @@ impl Source {
             error @ Error::Image(_) => error.into(),
             error => CliError::Picture { label: self.label(index).into_owned(), source: Box::new(error) },
         }
+    }
+}
+
+/// Refuses an output that is one of the inputs, by whatever name.
+///
+/// # Errors
+/// It is.
+pub(crate) fn spare<'a>(inputs: impl IntoIterator<Item = &'a Path>, output: &Path) -> Result<(), CliError> {
+    let Ok(real) = fs::canonicalize(output) else { return Ok(()) };
+    let is_output = |input: &Path| fs::canonicalize(input).is_ok_and(|input| input == real);
+    match inputs.into_iter().any(is_output) {
+        true => Err(CliError::OutputIsInput { path: output.to_owned() }),
+        false => Ok(()),
     }
 }
 

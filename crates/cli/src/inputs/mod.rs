@@ -10,6 +10,6 @@ mod opener;
 mod pixel_values;
 
 pub(crate) use collect::collect;
-pub(crate) use feed::{Fed, Source};
+pub(crate) use feed::{Fed, Source, spare};
 pub(crate) use opener::{Opened, Opener};
 use pixel_values::PixelValues;

@@ -4,7 +4,7 @@
 //! what is there of it; so files that are whole cost nothing more, and what is missing is told in the strict decoder's words.
 
 use crate::{args::ProcessorArgs, error::CliError, options};
-use dinoxide::{Checkpoint, Error, ImageError, ImageProcessor};
+use dinoxide::{Checkpoint, Error, ImageError, ImageProcessor, Isa};
 use ndarray::Array3;
 use std::path::Path;
 
@@ -29,8 +29,12 @@ impl Opener {
     ///
     /// # Errors
     /// As [`options::processor`].
-    pub(crate) fn new(checkpoint: &Checkpoint, args: &ProcessorArgs) -> Result<Self, CliError> {
-        let strict = options::processor(checkpoint, args)?;
+    pub(crate) fn new(
+        checkpoint: &Checkpoint,
+        args: &ProcessorArgs,
+        isa: Option<Isa>,
+    ) -> Result<Self, CliError> {
+        let strict = options::processor(checkpoint, args, isa)?;
         let decode = dinoxide::DecodeOptions { tolerant: true, ..options::decode(args) };
         let tolerant = args.tolerant.then(|| strict.clone().with_decode(decode));
         Ok(Self { strict, tolerant })

@@ -71,6 +71,11 @@ impl PixelValues {
         Ok(Self { path: path.to_owned(), file, items })
     }
 
+    /// The file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Number of pictures; at least 1.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
@@ -132,6 +137,9 @@ fn items(metadata: &Metadata, data_start: u64) -> Result<Vec<Item>, String> {
         ));
     }
     if let Some(info) = metadata.info(NAME) {
+        if singles(metadata) > 0 {
+            return Err(format!("has both `{NAME}` and tensors of single pictures, such as `{NAME}.0`"));
+        }
         let [count, channels, height, width] = shape(NAME, info)?;
         let shape = [channels, height, width];
         let bytes = (channels * height * width * size_of::<f32>()) as u64;
@@ -139,12 +147,22 @@ fn items(metadata: &Metadata, data_start: u64) -> Result<Vec<Item>, String> {
         return Ok((0..count as u64).map(|i| Item { shape, offset: start + i * bytes }).collect());
     }
     let mut items = Vec::new();
-    loop {
+    while let Some(info) = metadata.info(&format!("{NAME}.{}", items.len())) {
         let name = format!("{NAME}.{}", items.len());
-        let Some(info) = metadata.info(&name) else { break };
         items.push(Item { shape: shape(&name, info)?, offset: data_start + info.data_offsets.0 as u64 });
     }
-    if items.is_empty() { Err(format!("has no tensor `{NAME}` (nor `{NAME}.0`)")) } else { Ok(items) }
+    match singles(metadata) {
+        0 => Err(format!("has no tensor `{NAME}` (nor `{NAME}.0`)")),
+        named if named == items.len() => Ok(items),
+        _ => Err(format!("has no tensor `{NAME}.{}`, but others that would follow it", items.len())),
+    }
+}
+
+/// How many tensors are named as those of single pictures.
+fn singles(metadata: &Metadata) -> usize {
+    let tensors = metadata.tensors();
+    let number = |name: &String| name.strip_prefix(NAME)?.strip_prefix('.')?.parse::<usize>().ok();
+    tensors.keys().filter(|name| number(name).is_some()).count()
 }
 
 /// The shape of an f32 tensor of `N` axes, none of them empty. That it has the bytes for it, parsing has made sure.

@@ -131,3 +131,13 @@ fn the_size_is_what_the_model_sees() {
         assert_eq!(safetensors(&file).0["grid"], grid, "{options}");
     }
 }
+
+#[test]
+fn values_that_are_not_finite_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("nan.safetensors");
+    crate::support::write_safetensors(&file, &[("pixel_values", &[1, 3, 14, 14], &[f32::NAN; 588])]);
+    let got = crate::support::run("embed -m builtin:tiny --pixel-values", &[&file]);
+    assert_eq!(got.code, Some(0));
+    assert!(got.stderr.contains("#0: the model gave values that are not finite"), "{}", got.stderr);
+}

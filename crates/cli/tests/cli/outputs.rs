@@ -137,3 +137,17 @@ fn what_stops_or_fails_whole_leaves_no_file_and_keeps_the_old_one() {
     tiny("embed -o", &[&file, &good]).ok();
     assert_eq!(lines(&fs::read_to_string(&file).unwrap()).len(), 1);
 }
+
+#[test]
+fn an_output_that_is_an_input_is_refused_and_the_picture_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let picture = dir.path().join("p.safetensors");
+    fs::copy(root().join("pictures/rocket.jpg"), &picture).unwrap();
+    let before = fs::read(&picture).unwrap();
+    for command in ["features", "preprocess"] {
+        let got = tiny(&format!("{command} -o"), &[&picture, &picture]);
+        assert_eq!(got.code, Some(1), "{command}");
+        assert!(got.stderr.contains("is one of the inputs"), "{}", got.stderr);
+        assert_eq!(fs::read(&picture).unwrap(), before, "{command}");
+    }
+}

@@ -50,6 +50,15 @@ fn single_pictures_go_together_while_their_size_is_the_same() {
 }
 
 #[test]
+fn a_tensor_that_would_be_left_out_is_refused() {
+    let single = |name| (name, Dtype::F32, &[3_usize, 2, 2][..]);
+    let gap = refused(&[single("pixel_values.0"), single("pixel_values.2")]);
+    assert!(gap.contains("no tensor `pixel_values.1`"), "{gap}");
+    let both = refused(&[("pixel_values", Dtype::F32, &[1, 3, 2, 2]), single("pixel_values.0")]);
+    assert!(both.contains("has both"), "{both}");
+}
+
+#[test]
 fn what_cannot_be_fed_is_refused_by_name() {
     let pixels = ("pixel_values", Dtype::F32, &[1, 3, 2, 2][..]);
     assert!(
