@@ -1,4 +1,7 @@
 //! Comparisons: largest absolute difference with its place, cosine, distance in units in the last place.
+//!
+//! Differences are taken in f32, means and cosines in f64. Where one side is not finite and the other differs, the
+//! difference is infinite, so that no comparison passes by a NaN.
 
 /// The largest absolute difference between two slices, and where it is.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,4 +1,7 @@
 //! Seeded data: the same numbers on every machine, in Rust and in `tools/golden` (Python).
+//!
+//! A hash of the index, not a generator with a state: any part of the data can be made by itself, and the twins in
+//! `dinoxide::hash32` and `tools/golden/common.py` are one line each.
 
 /// Values in [-2, 2) made by hashing the index: `h = (i + 1)·2654435761 + seed·40503 mod 2^32`, mixed by
 /// `h ^= h >> 16; h *= 2246822519; h ^= h >> 13`, then `(h >> 8) / 2^22 - 2`, exact in f32.
