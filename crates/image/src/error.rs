@@ -2,7 +2,7 @@
 //!
 //! Messages are one line, lower case, without a full stop; [`ImageError::File`] puts the path before them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dinoxide_kernels::Isa;
 
@@ -13,7 +13,7 @@ use crate::Format;
 #[non_exhaustive]
 pub enum ImageError {
     /// A file could not be read as a picture; the message is the path, then the reason.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}", shown(path))]
     File {
         /// The file, as it was given.
         path: PathBuf,
@@ -77,6 +77,24 @@ pub enum ImageError {
         allowed: u64,
         /// What the picture needs.
         got: u64,
+    },
+    /// The file is too short for its picture, were it compressed as well as the format can. Pictures up to the limit
+    /// [`max_unproven_pixels`](crate::Limits::max_unproven_pixels) are not asked.
+    #[error(
+        "{format}: {file_bytes} bytes cannot hold {width}x{height} pixels, which take {least} at least \
+        (limit max_unproven_pixels)"
+    )]
+    Implausible {
+        /// The format.
+        format: Format,
+        /// Columns.
+        width: u64,
+        /// Rows.
+        height: u64,
+        /// The fewest bytes that could hold them.
+        least: u64,
+        /// Bytes of the file.
+        file_bytes: u64,
     },
     /// The header gives a width or a height of 0.
     #[error("the picture has no pixels: its header says {width}x{height} (width x height)")]
@@ -146,10 +164,39 @@ pub enum ImageError {
     },
 }
 
+/// A path as it is, in quotes when it is blank at an end or would not stay on its line.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.trim() == text && !text.is_empty() && !text.contains(char::is_control) {
+        text
+    } else {
+        format!("{text:?}")
+    }
+}
+
 fn available() -> String {
     Isa::available().iter().map(|isa| isa.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn looks_like(text: bool) -> &'static str {
     if text { "; it looks like text" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_odd_path_is_quoted_and_a_usual_one_is_not() {
+        for (path, want) in [
+            ("a b.png", "a b.png: the file is empty"),
+            ("", "\"\": the file is empty"),
+            ("  ", "\"  \": the file is empty"),
+            ("a.png ", "\"a.png \": the file is empty"),
+            ("a\nb\u{1b}[0m", "\"a\\nb\\u{1b}[0m\": the file is empty"),
+        ] {
+            let error = ImageError::File { path: path.into(), error: Box::new(ImageError::Empty) };
+            assert_eq!(error.to_string(), want);
+        }
+    }
 }

@@ -3,7 +3,7 @@
 //! The defaults let a 200-megapixel phone photograph through (16320×12240, 600 MB as RGB) and refuse what is
 //! larger by an order: a decoder should not be the place where a server runs out of memory.
 
-use crate::ImageError;
+use crate::{Format, ImageError};
 
 /// What a picture may need at most. Every bound is inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,8 +20,15 @@ pub struct Limits {
     pub max_bytes: u64,
     /// Bytes of the file, for [`decode_file`](crate::decode_file). Default 1 GiB.
     pub max_file_bytes: u64,
+    /// Pixels that a file gets on the word of its header. A larger picture is decoded only when the file is as long as the
+    /// format needs for so many pixels at its very best (a byte of PNG holds at most 1032 bytes of rows, one of JPEG 512
+    /// pixels…), so that a file of a kilobyte cannot take hundreds of megabytes. Default 2²² (4.2 million).
+    pub max_unproven_pixels: u64,
     /// Scans of a JPEG, each of which costs a pass over the whole picture; real files have about ten. Default 500.
     pub max_jpeg_scans: u64,
+    /// Pixels of a JPEG times its scans after the twentieth: what a file of many scans may cost beyond a usual progressive
+    /// one, about half a second. Default 2³⁰.
+    pub max_jpeg_work: u64,
 }
 
 impl Default for Limits {
@@ -32,7 +39,9 @@ impl Default for Limits {
             max_pixels: 250_000_000,
             max_bytes: 2 << 30,
             max_file_bytes: 1 << 30,
+            max_unproven_pixels: 1 << 22,
             max_jpeg_scans: 500,
+            max_jpeg_work: 1 << 30,
         }
     }
 }
@@ -49,6 +58,23 @@ impl Limits {
         within("max_height", self.max_height, height)?;
         within("max_pixels", self.max_pixels, pixels)?;
         within("max_bytes", self.addressable(), pixels.saturating_mul(bytes_per_pixel))
+    }
+
+    /// Checks a picture above [`Limits::max_unproven_pixels`] against the file that is to hold it: `least` are the fewest bytes
+    /// that the format needs.
+    pub(crate) fn plausible(
+        &self,
+        format: Format,
+        (width, height): (u64, u64),
+        file_bytes: u64,
+        least: u64,
+    ) -> Result<(), ImageError> {
+        let proven = width.saturating_mul(height) <= self.max_unproven_pixels || file_bytes >= least;
+        if proven {
+            Ok(())
+        } else {
+            Err(ImageError::Implausible { format, width, height, least, file_bytes })
+        }
     }
 
     /// [`Limits::max_bytes`], or the largest buffer that this machine could name.

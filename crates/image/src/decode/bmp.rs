@@ -10,6 +10,10 @@ use super::{DecodeOptions, Decoded, PIXEL_BYTES};
 use crate::orientation::Orientation;
 use crate::{Format, ImageError, Rgb8};
 
+/// Pixels that a byte can hold at most: a run of 255 takes two. (Jumps over pixels reach further, but are not used to save
+/// bytes; a cut plain file is held to the same.)
+const MAX_PIXELS_A_BYTE: u64 = 128;
+
 /// What the headers say.
 struct Header {
     width: usize,
@@ -42,6 +46,7 @@ enum Layout {
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
     let file = File(bytes);
     let header = read_header(file, options)?;
+    header.check_len(file, options)?;
     let mut data = vec![0; header.width * header.height * 3];
     let complete = match header.layout {
         Layout::Rle4 | Layout::Rle8 => header.read_rle(file, &mut data),
@@ -156,6 +161,24 @@ impl Header {
         if self.top_down { y } else { self.height - 1 - y }
     }
 
+    /// The file must hold all plain rows, or as much as run lengths need at their best, before there is memory for them.
+    fn check_len(&self, file: File<'_>, options: &DecodeOptions) -> Result<(), ImageError> {
+        let rle = matches!(self.layout, Layout::Rle4 | Layout::Rle8);
+        if !rle && !options.tolerant && file.0.len() < self.rows_end() {
+            return Err(truncated());
+        }
+        let (width, height) = (self.width as u64, self.height as u64);
+        let least = width * height / MAX_PIXELS_A_BYTE;
+        options.limits.plausible(Format::Bmp, (width, height), file.0.len() as u64, least)
+    }
+
+    /// Where the last plain pixel ends in the file.
+    fn rows_end(&self) -> usize {
+        let row_bits = self.width * usize::from(self.bits);
+        let (stride, needed) = (row_bits.div_ceil(32) * 4, row_bits.div_ceil(8));
+        self.offset.saturating_add((self.height - 1) * stride).saturating_add(needed)
+    }
+
     /// Reads plain rows; false when the file ends before the last pixel.
     fn read_rows(&self, file: File<'_>, data: &mut [u8], background: Option<[u8; 3]>) -> bool {
         let row_bits = self.width * usize::from(self.bits);
@@ -167,8 +190,7 @@ impl Header {
                 pixel.copy_from_slice(&self.pixel(row, x, background));
             }
         }
-        let last = self.offset.saturating_add((self.height - 1) * stride).saturating_add(needed);
-        file.0.len() >= last
+        file.0.len() >= self.rows_end()
     }
 
     fn pixel(&self, row: &[u8], x: usize, background: Option<[u8; 3]>) -> [u8; 3] {
@@ -196,7 +218,7 @@ impl Header {
         }
     }
 
-    /// Reads run lengths; false when the file ends before the picture or its end mark.
+    /// Reads run lengths; false when they or the file end before the picture.
     fn read_rle(&self, file: File<'_>, data: &mut [u8]) -> bool {
         let mut indices = vec![0; self.width * self.height];
         let rle4 = matches!(self.layout, Layout::Rle4);
@@ -211,7 +233,7 @@ impl Header {
     }
 }
 
-/// Unpacks run lengths into indices, which start as 0; false when the input ends early.
+/// Unpacks run lengths into indices, which start as 0; false when the input or its end mark comes early.
 fn unpack_rle(input: &[u8], rle4: bool, width: usize, out: &mut [u8]) -> bool {
     let (mut read, mut at) = (0, 0);
     let nibble = |byte: u8, i: usize| {
@@ -228,7 +250,8 @@ fn unpack_rle(input: &[u8], rle4: bool, width: usize, out: &mut [u8]) -> bool {
         read += 2;
         match (usize::from(count), usize::from(value)) {
             (0, 0) => at = at.next_multiple_of(width),
-            (0, 1) => return true,
+            // Pillow has "not enough image data" for an end before the last pixel.
+            (0, 1) => return false,
             (0, 2) => {
                 let Some(&[right, up]) = input.get(read..read + 2) else { return false };
                 read += 2;
@@ -271,12 +294,13 @@ mod tests {
     #[test]
     fn run_lengths_know_runs_literals_jumps_and_ends() {
         let mut out = [0; 12];
-        // A run of 2; jump 1 right, 1 up; a literal of 3 (padded); end of line; end.
-        let input = [2, 7, 0, 2, 1, 1, 0, 3, 1, 2, 3, 0, 0, 1];
+        // A run of 2; jump 1 right, 1 up; a literal of 3 (padded); end of line.
+        let input = [2, 7, 0, 2, 1, 1, 0, 3, 1, 2, 3, 0, 0, 0];
         assert!(unpack_rle(&input, false, 4, &mut out));
         assert_eq!(out, [7, 7, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0]);
         let mut out = [0; 5];
         assert!(unpack_rle(&[3, 0x12, 0, 0, 0, 1], true, 5, &mut out));
+        assert!(!unpack_rle(&[3, 0x12, 0, 1], true, 5, &mut [0; 5]), "the end mark comes early");
         assert_eq!(out, [1, 2, 1, 0, 0]);
         for cut in 0..input.len() {
             assert!(!unpack_rle(&input[..cut], false, 4, &mut [0; 12]), "cut at {cut}");

@@ -12,6 +12,9 @@ use super::{DecodeOptions, Decoded, PIXEL_BYTES};
 use crate::orientation::Orientation;
 use crate::{Format, ImageError, Rgb8};
 
+/// Pixels that a byte can hold at most: a code of 12 bits stands for a string of at most 4096.
+const MAX_PIXELS_A_BYTE: u64 = 4096 * 8 / 12;
+
 /// Where the first frame lies on its canvas.
 struct Frame {
     left: usize,
@@ -51,6 +54,9 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     options.limits.check(frame.width as u64, frame.height as u64, PIXEL_BYTES + 1)?;
     let (width, height) = (screen.0.max(frame.left + frame.width), screen.1.max(frame.top + frame.height));
     options.limits.check(width as u64, height as u64, PIXEL_BYTES + 1)?;
+    let pixels = width as u64 * height as u64;
+    let (size, least) = ((width as u64, height as u64), pixels / MAX_PIXELS_A_BYTE);
+    options.limits.plausible(Format::Gif, size, bytes.len() as u64, least)?;
     frame.indices = vec![frame.transparent.unwrap_or(0); frame.width * frame.height];
     let truncated = match decoder.read_into_buffer(&mut frame.indices) {
         Err(error) if !options.tolerant => return Err(failure(error)),

@@ -16,13 +16,23 @@ use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
 use crate::limits::within;
 use crate::{Format, ImageError, Limits, Rgb8};
 
+/// The longest side that libjpeg decodes (`JPEG_MAX_DIMENSION`).
+const MAX_SIDE: u16 = 65500;
+
+/// Scans that cost nothing of [`Limits::max_jpeg_work`]; the usual progressive scripts have about ten.
+const USUAL_SCANS: u64 = 20;
+
+/// Pixels that a byte can hold at most: each component has a block for 64 pixels at the most detailed, and the shortest
+/// code of a block's first coefficient is one bit. (A baseline block takes another to end.)
+pub(super) const MAX_PIXELS_A_BYTE: u64 = 8 * 64;
+
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
     let header = jpeg_header::read(bytes);
     let orientation = exif::orientation(header.exif.as_deref(), header.xmp.as_deref());
     let Some(frame) = header.frame else {
         return Err(if options.tolerant { corrupt("no picture in it") } else { truncated() });
     };
-    check(&frame, &header, &options.limits)?;
+    check(&frame, &header, bytes.len() as u64, &options.limits)?;
     let past_end = Cell::new(false);
     let reader = Watched { rest: bytes, past_end: &past_end, tolerant: options.tolerant };
     let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, &frame)));
@@ -38,11 +48,16 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
 }
 
 /// Limits and kinds that are refused before the decoder starts.
-fn check(frame: &Frame, header: &JpegHeader, limits: &Limits) -> Result<(), ImageError> {
+fn check(frame: &Frame, header: &JpegHeader, file_bytes: u64, limits: &Limits) -> Result<(), ImageError> {
     // A file of several scans keeps all coefficients, two bytes each, until the last one.
     let kept = if header.scans > 1 || frame.marker == 0xc2 { 2 * u64::from(frame.components) } else { 0 };
-    limits.check(u64::from(frame.width), u64::from(frame.height), PIXEL_BYTES + kept)?;
-    within("max_jpeg_scans", limits.max_jpeg_scans, header.scans)?;
+    let (width, height) = (u64::from(frame.width), u64::from(frame.height));
+    limits.check(width, height, PIXEL_BYTES + kept)?;
+    if frame.width.max(frame.height) > MAX_SIDE {
+        return Err(unsupported(&format!("a side of more than {MAX_SIDE} pixels ({width}x{height})")));
+    }
+    check_work(header.scans, width * height, limits)?;
+    limits.plausible(Format::Jpeg, (width, height), file_bytes, width * height / MAX_PIXELS_A_BYTE)?;
     if frame.precision != 8 {
         return Err(unsupported(&format!("{} bits a sample", frame.precision)));
     }
@@ -50,6 +65,13 @@ fn check(frame: &Frame, header: &JpegHeader, limits: &Limits) -> Result<(), Imag
         return Err(unsupported("lossless, hierarchical or arithmetic coding"));
     }
     Ok(())
+}
+
+/// Bounds the passes over a picture.
+pub(super) fn check_work(scans: u64, pixels: u64, limits: &Limits) -> Result<(), ImageError> {
+    within("max_jpeg_scans", limits.max_jpeg_scans, scans)?;
+    let work = scans.saturating_sub(USUAL_SCANS).saturating_mul(pixels);
+    within("max_jpeg_work", limits.max_jpeg_work, work)
 }
 
 fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {

@@ -18,6 +18,9 @@ use crate::{Format, ImageError, Rgb8};
 /// A compressed text chunk may unpack to this many bytes; EXIF and XMP are far smaller.
 const MAX_TEXT_BYTES: usize = 1 << 22;
 
+/// Bytes that a byte of deflate can hold at most: 258 in two bits.
+const MAX_DEFLATE_RATIO: u64 = 1032;
+
 type PngReader<'a> = Reader<Cursor<&'a [u8]>>;
 
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
@@ -55,6 +58,10 @@ fn open<'a>(bytes: &'a [u8], options: &DecodeOptions) -> Result<PngReader<'a>, I
     let info = decoder.read_header_info().map_err(failure)?;
     let native = if info.interlaced { info.bytes_per_pixel() as u64 } else { 0 };
     options.limits.check(u64::from(info.width), u64::from(info.height), PIXEL_BYTES + native)?;
+    let row_bits = u64::from(info.width) * info.color_type.samples() as u64 * info.bit_depth as u64;
+    let least = (row_bits.div_ceil(8) + 1) * u64::from(info.height) / MAX_DEFLATE_RATIO;
+    let size = (u64::from(info.width), u64::from(info.height));
+    options.limits.plausible(Format::Png, size, bytes.len() as u64, least)?;
     decoder.read_info().map_err(failure)
 }
 

@@ -12,6 +12,13 @@ use super::webp_chunks::{self, FirstFrame};
 use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
 use crate::{Format, ImageError, Rgb8};
 
+/// Pixels that a byte may hold at most. Lossless WebP has no bound, as a picture of one colour takes no bits at all; libwebp
+/// makes 394 bytes of a white one of 3840×2160.
+const MAX_PIXELS_A_BYTE: u64 = 32768;
+
+/// The same of lossy WebP; libwebp comes to 560 with white.
+const MAX_LOSSY_PIXELS_A_BYTE: u64 = 4096;
+
 pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, ImageError> {
     let cut = webp_chunks::file_len(bytes) > bytes.len() as u64;
     if cut && !options.tolerant {
@@ -20,11 +27,16 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     // The decoder takes memory by the size that a lossy frame gives, not by the canvas.
     for (width, height) in webp_chunks::lossy_sizes(bytes) {
         options.limits.check(width, height, PIXEL_BYTES + 8)?;
+        let least = width * height / MAX_LOSSY_PIXELS_A_BYTE;
+        options.limits.plausible(Format::WebP, (width, height), bytes.len() as u64, least)?;
     }
     let mut file = WebPDecoder::new(Cursor::new(bytes)).map_err(failure)?;
     let (width, height) = file.dimensions();
     // The frame with alpha, and as much again that the decoder works with.
     options.limits.check(u64::from(width), u64::from(height), PIXEL_BYTES + 8)?;
+    let size = (u64::from(width), u64::from(height));
+    let least = size.0 * size.1 / MAX_PIXELS_A_BYTE;
+    options.limits.plausible(Format::WebP, size, bytes.len() as u64, least)?;
     file.set_memory_limit(usize::try_from(options.limits.max_bytes).unwrap_or(usize::MAX));
     let exif = file.exif_metadata().ok().flatten();
     let xmp = file.xmp_metadata().ok().flatten();
