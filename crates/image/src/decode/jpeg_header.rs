@@ -8,6 +8,8 @@
 pub(super) struct JpegHeader {
     /// The frame header, when there is one.
     pub(super) frame: Option<Frame>,
+    /// How many frame headers there are.
+    pub(super) frames: u64,
     /// The EXIF block, without its prefix.
     pub(super) exif: Option<Vec<u8>>,
     /// The XMP packet.
@@ -76,6 +78,7 @@ impl JpegHeader {
     }
 
     fn start_of_frame(&mut self, marker: u8, content: &[u8]) {
+        self.frames += 1;
         if let (None, Some(&[precision, h1, h0, w1, w0, components])) = (self.frame, content.get(..6)) {
             let (height, width) = (u16::from_be_bytes([h1, h0]), u16::from_be_bytes([w1, w0]));
             self.frame = Some(Frame { marker, precision, width, height, components });
@@ -110,7 +113,7 @@ mod tests {
             header.frame,
             Some(Frame { marker: 0xc2, precision: 8, width: 256, height: 20, components: 3 })
         );
-        assert_eq!((header.scans, header.exif.as_deref()), (2, Some(&b"abcd"[..])));
+        assert_eq!((header.frames, header.scans, header.exif.as_deref()), (1, 2, Some(&b"abcd"[..])));
     }
 
     #[test]

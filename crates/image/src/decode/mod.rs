@@ -13,6 +13,8 @@ mod jpeg_header;
 mod png;
 mod png_rows;
 mod tiff;
+mod tiff_jpeg;
+mod tiff_kinds;
 mod tiff_pixels;
 mod webp;
 mod webp_chunks;

@@ -8,10 +8,13 @@ use std::io::{self, Cursor, ErrorKind, Read, Seek, SeekFrom};
 
 use tiff::decoder::{ChunkType, Decoder, Limits as TiffLimits, TiffCodingUnit};
 use tiff::tags::Tag;
-use tiff::{ColorType, TiffError, TiffFormatError};
+use tiff::{ColorType, TiffError, TiffFormatError, TiffUnsupportedError};
 
+use super::tiff_jpeg::Strips;
+use super::tiff_kinds::Kind;
 use super::tiff_pixels::{Chunk, Pixels};
 use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
+use crate::limits::within;
 use crate::{Format, ImageError, Rgb8};
 
 /// Metadata entries larger than this are refused; the largest real ones are strip tables.
@@ -24,20 +27,31 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
     let palette = file.palette.is_some();
     let mut decoder = Decoder::new(file).map_err(failure)?;
     let (width, height) = decoder.dimensions().map_err(failure)?;
+    let kind = Kind::read(&mut decoder, palette).map_err(failure)?;
+    if let Some(feature) = kind.obstacle() {
+        return Err(unsupported(feature));
+    }
     let color = decoder.colortype().map_err(failure)?;
     let native = u64::from(color.bit_depth()).div_ceil(8) * u64::from(samples(color));
-    options.limits.check(u64::from(width), u64::from(height), PIXEL_BYTES + native)?;
+    let size = (u64::from(width), u64::from(height));
+    options.limits.check(size.0, size.1, PIXEL_BYTES + native)?;
+    let least = kind.least_bytes(size.0 * size.1, size.1);
+    options.limits.plausible(Format::Tiff, size, bytes.len() as u64, least)?;
     let budget = usize::try_from(options.limits.max_bytes).unwrap_or(usize::MAX);
     let mut limits = TiffLimits::default();
     limits.decoding_buffer_size = budget;
     limits.intermediate_buffer_size = budget;
     limits.ifd_value_size = MAX_ENTRY_BYTES;
     let mut decoder = decoder.with_limits(limits);
-    if !options.tolerant && cut_off(&mut decoder, bytes.len() as u64)? {
+    let places = places(&mut decoder)?;
+    let past_end = |(offset, len): &(u64, u64)| offset.saturating_add(*len) > bytes.len() as u64;
+    if !options.tolerant && places.iter().any(past_end) {
         return Err(truncated());
     }
+    check_chunks(&mut decoder, &kind, &places, bytes, options)?;
 
-    let pixels = Pixels::new(&mut decoder, color, palette, options.background).map_err(failure)?;
+    let pixels =
+        Pixels::new(&mut decoder, color, palette, kind.alpha(), options.background).map_err(failure)?;
     let mut data = vec![0; width as usize * height as usize * 3];
     let truncated = match read_chunks(&mut decoder, &pixels, width as usize, &mut data) {
         Err(error) if !options.tolerant => return Err(failure(error)),
@@ -55,8 +69,8 @@ pub(super) fn samples(color: ColorType) -> u16 {
     }
 }
 
-/// A strip or tile promises bytes that the file does not have.
-fn cut_off(decoder: &mut TiffDecoder<'_>, len: u64) -> Result<bool, ImageError> {
+/// Offset and length of each strip or tile.
+fn places(decoder: &mut TiffDecoder<'_>) -> Result<Vec<(u64, u64)>, ImageError> {
     let tiled = decoder.get_chunk_type() == ChunkType::Tile;
     let (offsets, counts) = if tiled {
         (Tag::TileOffsets, Tag::TileByteCounts)
@@ -65,7 +79,33 @@ fn cut_off(decoder: &mut TiffDecoder<'_>, len: u64) -> Result<bool, ImageError> 
     };
     let offsets = decoder.find_tag_unsigned_vec::<u64>(offsets).map_err(failure)?.unwrap_or_default();
     let counts = decoder.find_tag_unsigned_vec::<u64>(counts).map_err(failure)?.unwrap_or_default();
-    Ok(offsets.iter().zip(&counts).any(|(offset, count)| offset.saturating_add(*count) > len))
+    Ok(offsets.into_iter().zip(counts).collect())
+}
+
+/// Bounds what decoding whole strips or tiles costs beyond the picture: the padding of tiles, and JPEG's own headers.
+fn check_chunks(
+    decoder: &mut TiffDecoder<'_>,
+    kind: &Kind,
+    places: &[(u64, u64)],
+    bytes: &[u8],
+    options: &DecodeOptions,
+) -> Result<(), ImageError> {
+    let (width, height) = decoder.dimensions().map_err(failure)?;
+    let (chunk_width, chunk_height) = decoder.chunk_dimensions();
+    if decoder.get_chunk_type() == ChunkType::Tile {
+        let padded = |side: u32, chunk: u32| u64::from(side.div_ceil(chunk.max(1))) * u64::from(chunk);
+        let pixels = padded(width, chunk_width).saturating_mul(padded(height, chunk_height));
+        within("max_pixels", options.limits.max_pixels, pixels)?;
+    }
+    if !kind.is_jpeg() {
+        return Ok(());
+    }
+    let tables = match decoder.find_tag(Tag::JPEGTables).map_err(failure)? {
+        Some(value) => value.into_u8_vec().map_err(failure)?,
+        None => Vec::new(),
+    };
+    let components = kind.jpeg_components();
+    Strips { tables: &tables, width: chunk_width.into(), components, places }.check(bytes, &options.limits)
 }
 
 /// Reads every strip or tile into its place. On an error the rest keeps its zeros.
@@ -140,6 +180,22 @@ fn truncated() -> ImageError {
     ImageError::Truncated { format: Format::Tiff, reason: "the data ends before the picture does".to_owned() }
 }
 
+fn unsupported(feature: String) -> ImageError {
+    ImageError::Unsupported { format: Format::Tiff, feature }
+}
+
+/// The crate's words without its own "is unsupported".
+fn feature(error: &TiffUnsupportedError) -> String {
+    match error {
+        TiffUnsupportedError::UnknownInterpretation => "this photometric interpretation".to_owned(),
+        TiffUnsupportedError::UnsupportedSampleFormat(formats) => format!("sample format {formats:?}"),
+        TiffUnsupportedError::InconsistentBitsPerSample(bits) => format!("{bits:?} bits a sample"),
+        TiffUnsupportedError::ChromaSubsampling => "chroma subsampling without JPEG".to_owned(),
+        TiffUnsupportedError::MisalignedTileBoundaries => "a tile that ends inside of a byte".to_owned(),
+        other => format!("this kind of page ({})", other.to_string().trim_end_matches(" is unsupported")),
+    }
+}
+
 fn failure(error: TiffError) -> ImageError {
     let format = Format::Tiff;
     match error {
@@ -149,7 +205,7 @@ fn failure(error: TiffError) -> ImageError {
         {
             ImageError::NoPixels { width: width.into(), height: height.into() }
         }
-        TiffError::UnsupportedError(error) => ImageError::Unsupported { format, feature: error.to_string() },
+        TiffError::UnsupportedError(error) => unsupported(feature(&error)),
         other => ImageError::Corrupt { format, reason: other.to_string() },
     }
 }

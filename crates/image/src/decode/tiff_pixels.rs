@@ -13,6 +13,7 @@ use tiff::{ColorType, TiffError, TiffResult, TiffUnsupportedError};
 use super::alpha::over;
 use super::jpeg::cmyk_to_rgb;
 use super::tiff::samples;
+use super::tiff_kinds::Alpha;
 
 /// The decoded bytes of one strip or tile.
 pub(super) struct Chunk<'a> {
@@ -28,8 +29,7 @@ pub(super) struct Pixels {
     sample: DecodingSampleType,
     /// Colours of the indices, when the page has a palette.
     palette: Option<Vec<[u8; 3]>>,
-    /// Alpha has been multiplied into the colours.
-    associated_alpha: bool,
+    alpha: Alpha,
     background: Option<[u8; 3]>,
 }
 
@@ -38,6 +38,7 @@ impl Pixels {
         decoder: &mut Decoder<R>,
         color: ColorType,
         palette: bool,
+        alpha: Alpha,
         background: Option<[u8; 3]>,
     ) -> TiffResult<Self> {
         let unsupported = || TiffError::UnsupportedError(TiffUnsupportedError::UnsupportedColorType(color));
@@ -67,8 +68,7 @@ impl Pixels {
             return Err(unsupported());
         }
         let palette = if palette { Some(color_map(decoder)?) } else { None };
-        let extra = decoder.find_tag_unsigned_vec::<u16>(Tag::ExtraSamples)?.unwrap_or_default();
-        Ok(Self { color, sample, palette, associated_alpha: extra.first() == Some(&1), background })
+        Ok(Self { color, sample, palette, alpha, background })
     }
 
     /// Row `y` of a chunk as RGB; `out` has 3 bytes for each column.
@@ -95,7 +95,9 @@ impl Pixels {
     fn pixel(&self, v: [u8; 5]) -> [u8; 3] {
         match self.color {
             ColorType::Gray(_) => self.palette.as_ref().map_or([v[0]; 3], |colors| colors[usize::from(v[0])]),
-            ColorType::Multiband { .. } => self.over([v[0]; 3], v[1]),
+            ColorType::Multiband { .. } => {
+                self.over(self.palette.as_ref().map_or([v[0]; 3], |colors| colors[usize::from(v[0])]), v[1])
+            }
             ColorType::RGBA(_) => self.over([v[0], v[1], v[2]], v[3]),
             ColorType::CMYK(_) | ColorType::CMYKA(_) => cmyk_to_rgb([v[0], v[1], v[2], v[3]]),
             ColorType::YCbCr(_) => ycbcr_to_rgb([v[0], v[1], v[2]]),
@@ -104,10 +106,11 @@ impl Pixels {
     }
 
     fn over(&self, color: [u8; 3], alpha: u8) -> [u8; 3] {
-        let divided = match (self.associated_alpha, u32::from(alpha)) {
-            (false, _) | (true, 255) => color,
-            (true, 0) => [0; 3],
-            (true, a) => color.map(|c| (u32::from(c) * 255 / a).min(255) as u8),
+        let divided = match (self.alpha, u32::from(alpha)) {
+            (Alpha::None, _) => return color,
+            (Alpha::Straight, _) | (Alpha::Associated, 255) => color,
+            (Alpha::Associated, 0) => [0; 3],
+            (Alpha::Associated, a) => color.map(|c| (u32::from(c) * 255 / a).min(255) as u8),
         };
         over(divided, alpha, self.background)
     }
