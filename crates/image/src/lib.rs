@@ -17,11 +17,28 @@
 //! | `max_pixels` | [`Limits`] | 250 million | its pixels |
 //! | `max_bytes` | [`Limits`] | 2 GiB | its decoded memory, copies included |
 //! | `max_file_bytes` | [`Limits`] | 1 GiB | the file |
+//! | `max_unproven_pixels` | [`Limits`] | 2²² | pixels of a file shorter than the format's best compression allows |
 //! | `max_jpeg_scans` | [`Limits`] | 500 | scans of a JPEG |
+//! | `max_jpeg_work` | [`Limits`] | 2³⁰ | pixels times scans after the twentieth of a JPEG |
 //! | `max_output_pixels` | [`ProcessorSpec`] | 2²⁶ | pixels after crop or pad |
 //! | `max_resized_side` | [`ProcessorSpec`] | 2³⁰ | a side before the crop |
 //! | `max_resize_bytes` | [`ProcessorSpec`] | 1 GiB | weights of a resize |
 //! | `max_resize_work` | [`ProcessorSpec`] | 2³³ | multiply-adds of a resize, each channel |
+//!
+//! # What Pillow reads and this crate does not
+//!
+//! Each is an [`ImageError`] that says so, never other pixels.
+//!
+//! | format | kinds |
+//! | --- | --- |
+//! | JPEG | arithmetic coding; sides above 65500 pixels (Pillow neither) |
+//! | PNG | an unknown critical chunk (the standard says to refuse it) |
+//! | BMP | bit fields other than the usual ones |
+//! | TIFF | group 3, Huffman, old JPEG, Zstandard, LZMA and WebP compression; CIELab; fill order 2; a predictor without LZW or deflate; two or RGBA samples under JPEG; 12 bits; white-is-zero floats; bytes of signed grey |
+//! | any | above `max_unproven_pixels`: files shorter than their picture can be, which Pillow fills with grey |
+//!
+//! TIFF of 16-bit grey, of big-endian signed or float grey under LZW or deflate, and of 16-bit planes is read by the
+//! standard; Pillow saturates the first and swaps or mixes bytes of the others.
 //!
 //! ```
 //! use dinoxide_image::{Normalize, ProcessorSpec, Resample, Resize, Rgb8, Size, process};
