@@ -37,4 +37,4 @@ pub use error::{
 };
 pub use layout::TensorSpec;
 pub use processor_config::ProcessorConfig;
-pub use tensors::{Dtype, TensorView, Tensors};
+pub use tensors::{Archive, Dtype, TensorView, Tensors};

@@ -4,7 +4,7 @@ use dinoxide_checkpoint::CheckpointError;
 use dinoxide_image::ImageError;
 use dinoxide_kernels::KernelError;
 use dinoxide_model::ModelError;
-use std::{io, path::PathBuf};
+use std::path::PathBuf;
 
 /// Errors of this crate. The message says what and where; [`Error::hint`] says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -29,14 +29,6 @@ pub enum Error {
         option: &'static str,
         /// What is wrong with it.
         reason: String,
-    },
-    /// A file cannot be read.
-    #[error("{}: cannot be read", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
     },
     /// A golden is not what [`crate::verify`] takes.
     #[error("{}: {reason}", path.display())]

@@ -1,19 +1,16 @@
 //! A golden file: inputs, expected outputs, and where they came from. See [`crate::verify`].
 
 use crate::{Error, verify::hash32};
+use dinoxide_checkpoint::{Archive, Dtype, TensorView};
 use ndarray::{Array4, ArrayD, ArrayView4, ArrayViewD, Ix4, IxDyn};
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+
 use std::{
     collections::{BTreeMap, HashMap},
-    fs,
     path::{Path, PathBuf},
 };
 
 /// Floats that `hash32` inputs may ask for: 256 MiB, five pictures of 2048 × 2048.
 const MAX_HASHED: usize = 1 << 26;
-
-/// Bytes of a golden: it is read into memory.
-const MAX_BYTES: u64 = 8 << 30;
 
 /// A golden, read into memory.
 #[derive(Debug)]
@@ -34,24 +31,12 @@ impl Golden {
     /// A file that is no safetensors file, has no pixels, inputs that are not taken yet, no expected tensor, or
     /// tensors that are not f32.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let unreadable = |source| Error::Read { path: path.to_owned(), source };
-        let about = fs::metadata(path).map_err(unreadable)?;
-        if !about.is_file() || about.len() > MAX_BYTES {
-            let reason = format!("is no regular file of at most {} GiB", MAX_BYTES >> 30);
-            return Err(Error::Golden { path: path.to_owned(), reason });
-        }
-        Self::parse(path, &fs::read(path).map_err(unreadable)?)
-    }
-
-    fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Error> {
+        let archive = Archive::open(path)?;
         let wrong = |reason: String| Error::Golden { path: path.to_owned(), reason };
-        let (_, header) = SafeTensors::read_metadata(bytes).map_err(|error| wrong(error.to_string()))?;
-        let file = SafeTensors::deserialize(bytes).map_err(|error| wrong(error.to_string()))?;
-        let metadata = header.metadata().clone().unwrap_or_default();
+        let metadata = archive.metadata().clone();
         let mut outputs = BTreeMap::new();
-        for (name, tensor) in file.tensors() {
-            let array = array(&name, &tensor).map_err(wrong)?;
-            outputs.insert(name, array);
+        for tensor in archive.tensors() {
+            outputs.insert(tensor.name_in_file.to_owned(), array(&tensor).map_err(wrong)?);
         }
         let pixel_values = match (outputs.remove("pixel_values"), metadata.get("pixel_values")) {
             (Some(pixels), _) => pixels,
@@ -100,15 +85,16 @@ impl Golden {
 }
 
 /// A tensor of the file as an array.
-fn array(name: &str, tensor: &TensorView<'_>) -> Result<ArrayD<f32>, String> {
+fn array(tensor: &TensorView<'_>) -> Result<ArrayD<f32>, String> {
+    let name = tensor.name_in_file;
     if INPUTS_NOT_TAKEN.contains(&name) {
         return Err(format!("input `{name}` cannot be fed to the model yet"));
     }
-    if tensor.dtype() != Dtype::F32 {
-        return Err(format!("tensor `{name}` is {:?}, expected F32", tensor.dtype()));
+    if tensor.dtype != Dtype::F32 {
+        return Err(format!("tensor `{name}` is {:?}, expected F32", tensor.dtype));
     }
-    let floats = tensor.data().chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    ArrayD::from_shape_vec(IxDyn(tensor.shape()), floats.collect())
+    let floats = tensor.bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+    ArrayD::from_shape_vec(IxDyn(tensor.shape), floats.collect())
         .map_err(|error| format!("tensor `{name}`: {error}"))
 }
 

@@ -4,6 +4,7 @@
 //! offsets are checked for gaps, overlaps and sizes by the `safetensors` crate; the bounds against the file are
 //! checked here, with arithmetic that cannot wrap. n is bounded by `MAX_HEADER_BYTES`, nesting by the JSON parser.
 
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -30,6 +31,14 @@ pub(super) struct Header {
 
 /// The tensors of the file in the order of their data.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Header>, CheckpointError> {
+    Ok(read_all(path, bytes)?.1)
+}
+
+/// What the file says of itself, and its tensors in the order of their data.
+pub(super) fn read_all(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(HashMap<String, String>, Vec<Header>), CheckpointError> {
     let invalid = |reason: String| CheckpointError::InvalidHeader { path: path.into(), reason };
     let truncated = |expected: usize| CheckpointError::Truncated {
         path: path.into(),
@@ -70,7 +79,7 @@ pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Header>, CheckpointE
         })
         .collect();
     headers.sort_by(|a, b| (a.range.start, &a.name).cmp(&(b.range.start, &b.name)));
-    Ok(headers)
+    Ok((metadata.metadata().clone().unwrap_or_default(), headers))
 }
 
 fn shorten(message: &str) -> String {

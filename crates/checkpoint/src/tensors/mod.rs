@@ -13,10 +13,12 @@ use crate::error::{CheckpointError, DuplicateTensor};
 use crate::files::Bytes;
 use crate::names::{Convention, Part};
 
+mod archive;
 mod convert;
 mod header;
 mod open;
 
+pub use archive::Archive;
 pub use safetensors::Dtype;
 
 /// The tensors of a checkpoint.

@@ -1,0 +1,103 @@
+//! Any safetensors file by itself: its metadata and its tensors under the names they have there.
+//!
+//! For files that are no checkpoint, such as goldens. The file is mapped, and its header is checked as a checkpoint's is:
+//! bounds against the file, limits before memory.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use super::TensorView;
+use super::header::{self, Header};
+use crate::error::CheckpointError;
+use crate::files::{self, Bytes};
+
+/// An opened safetensors file.
+pub struct Archive {
+    path: PathBuf,
+    bytes: Bytes,
+    metadata: HashMap<String, String>,
+    tensors: Vec<Header>,
+}
+
+impl Archive {
+    /// Opens a file and checks its header; no tensor is read.
+    ///
+    /// # Errors
+    /// No such file, no regular one, a Git LFS pointer, a file that is cut, a header that is hostile or too large.
+    pub fn open(path: &Path) -> Result<Self, CheckpointError> {
+        let missing = || files::io_error(path, std::io::ErrorKind::NotFound.into());
+        let bytes = files::map(path)?.ok_or_else(missing)?;
+        files::refuse_pointer(path, &bytes)?;
+        let (metadata, tensors) = header::read_all(path, &bytes)?;
+        Ok(Self { path: path.into(), bytes, metadata, tensors })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file says of itself.
+    pub fn metadata(&self) -> &HashMap<String, String> {
+        &self.metadata
+    }
+
+    /// The tensors, in the order of their data.
+    pub fn tensors(&self) -> impl Iterator<Item = TensorView<'_>> {
+        self.tensors.iter().map(|tensor| TensorView {
+            name_in_file: &tensor.name,
+            file: &self.path,
+            dtype: tensor.dtype,
+            shape: &tensor.shape,
+            // The header was checked against the file's length when it was opened.
+            bytes: &self.bytes[tensor.range.clone()],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use safetensors::Dtype;
+
+    fn open(bytes: &[u8]) -> Result<Archive, CheckpointError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.safetensors");
+        std::fs::write(&path, bytes).unwrap();
+        Archive::open(&path)
+    }
+
+    fn file(header: &str, data: usize) -> Vec<u8> {
+        let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.resize(bytes.len() + data, 7);
+        bytes
+    }
+
+    #[test]
+    fn tensors_and_metadata_are_found() {
+        let header = r#"{"__metadata__":{"what":"x"},"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+        let archive = open(&file(header, 8)).unwrap();
+        assert_eq!(archive.metadata()["what"], "x");
+        let tensors: Vec<_> = archive.tensors().collect();
+        assert_eq!(
+            (tensors[0].name_in_file, tensors[0].dtype, tensors[0].shape),
+            ("a", Dtype::F32, &[2][..])
+        );
+        assert_eq!(tensors[0].bytes, [7; 8]);
+    }
+
+    #[test]
+    fn offsets_that_wrap_around_are_an_error() {
+        let huge =
+            format!(r#"{{"a":{{"dtype":"U8","shape":[{0}],"data_offsets":[0,{0}]}}}}"#, usize::MAX - 8);
+        assert!(open(&file(&huge, 8)).is_err());
+    }
+
+    #[test]
+    fn what_is_no_such_file_is_an_error() {
+        assert!(Archive::open(Path::new("/no/such/file")).is_err());
+        assert!(open(b"").is_err());
+        assert!(open(b"\xff\xd8\xff\xe0 a picture, say").is_err());
+    }
+}
