@@ -65,7 +65,11 @@ fn the_wrong_model_fails_by_shape() {
 fn what_is_no_golden_is_named() {
     let got = run("verify fixtures/README.md -m fixtures/dinov2", &[]);
     assert_eq!(got.code, Some(1));
-    assert!(got.stderr.starts_with("error: fixtures/README.md: "), "{}", got.stderr);
+    assert!(
+        got.stderr.starts_with("error: `fixtures/README.md` is not a valid safetensors file: "),
+        "{}",
+        got.stderr
+    );
 }
 
 #[test]
