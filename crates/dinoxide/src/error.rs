@@ -30,6 +30,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Pixels that are no multiple of the patch, where that is asked for.
+    #[error("{height}x{width} pixels are no multiple of the patch, {}x{}", patch.0, patch.1)]
+    PatchFit {
+        /// Rows.
+        height: usize,
+        /// Columns.
+        width: usize,
+        /// (height, width) of a patch.
+        patch: (usize, usize),
+    },
     /// A golden is not what [`crate::verify`] takes.
     #[error("{}: {reason}", path.display())]
     Golden {

@@ -1,6 +1,6 @@
 //! The image processor of a checkpoint: files to `pixel_values`, as its `preprocessor_config.json` says.
 
-use crate::{Error, LoadOptions, source};
+use crate::{Error, LoadOptions, PatchFit, patch_fit::Fit, source};
 use dinoxide_checkpoint::{
     Checkpoint, ProcessorConfig,
     processor_config::{ProcessorKind, SizeSpec},
@@ -19,6 +19,7 @@ pub struct ImageProcessor {
     spec: ProcessorSpec,
     decode: DecodeOptions,
     pads_to_largest: bool,
+    fit: Option<Fit>,
 }
 
 impl ImageProcessor {
@@ -45,7 +46,7 @@ impl ImageProcessor {
     pub fn from_config(config: &ProcessorConfig) -> Result<Self, Error> {
         // Only the torchvision Bit processor pads; the DINOv3 one ignores the flag.
         let pads = config.do_pad && config.pad_size.is_none() && config.kind == ProcessorKind::Bit;
-        Ok(Self { spec: spec(config)?, decode: DecodeOptions::default(), pads_to_largest: pads })
+        Ok(Self { spec: spec(config)?, decode: DecodeOptions::default(), pads_to_largest: pads, fit: None })
     }
 
     /// The steps.
@@ -97,6 +98,19 @@ impl ImageProcessor {
         self
     }
 
+    /// What happens to pixels beyond the last whole patch of `patch` (height, width) pixels, which the model itself ignores. The
+    /// grid that a picture came to is [`Outputs::grid`](crate::Outputs).
+    ///
+    /// # Errors
+    /// A patch without pixels.
+    pub fn with_patch_fit(mut self, fit: PatchFit, patch: (usize, usize)) -> Result<Self, Error> {
+        if patch.0 == 0 || patch.1 == 0 {
+            return Err(Error::ProcessorOption { option: "patch", reason: "a side is 0".to_owned() });
+        }
+        self.fit = Some(Fit { fit, patch });
+        Ok(self)
+    }
+
     /// Whether pictures are padded to the largest of their batch: `do_pad` without `pad_size`.
     #[must_use]
     pub fn pads_to_largest(&self) -> bool {
@@ -129,8 +143,10 @@ impl ImageProcessor {
     /// A file that is not a whole picture of a known format within the limits; every error names the file.
     pub fn open(&self, path: &Path) -> Result<Array3<f32>, Error> {
         let picture = decode_file(path, &self.decode)?;
-        let error = |error| ImageError::File { path: path.to_owned(), error: Box::new(error) };
-        Ok(array(process(&picture, &self.spec).map_err(error)?))
+        self.process(&picture).map_err(|error| match error {
+            Error::Image(error) => ImageError::File { path: path.to_owned(), error: Box::new(error) }.into(),
+            error => error,
+        })
     }
 
     /// Processes a decoded picture: [3, H, W].
@@ -138,7 +154,23 @@ impl ImageProcessor {
     /// # Errors
     /// An option that cannot be carried out on this picture, or a result above the limit.
     pub fn process(&self, picture: &Picture) -> Result<Array3<f32>, Error> {
-        Ok(array(process(picture, &self.spec)?))
+        let Some(fit) = self.fit else { return Ok(array(process(picture, &self.spec)?)) };
+        let spec = self.fitted(fit, picture)?;
+        fit.apply(array(process(picture, &spec)?))
+    }
+
+    /// The steps with the sizes that a fit makes of them: the crop's where there is one, else the resize's.
+    fn fitted(&self, fit: Fit, picture: &Picture) -> Result<ProcessorSpec, Error> {
+        let mut spec = self.spec.clone();
+        if let Some(crop) = spec.center_crop {
+            let (height, width) = fit.resized(crop.height, crop.width);
+            spec.center_crop = Some(HeightWidth { height, width });
+        } else if let Some(resize) = spec.resize {
+            let (height, width) = resize.size.output(picture.pixels.height, picture.pixels.width)?;
+            let (height, width) = fit.resized(height, width);
+            spec.resize = Some(Resize { size: Size::Exact { height, width }, ..resize });
+        }
+        Ok(spec)
     }
 }
 
@@ -275,6 +307,19 @@ mod tests {
         assert!(padded.iter().all(|picture| picture.dim() == (3, 4, 5)));
         assert_eq!(padded.iter().map(|picture| picture.sum()).collect::<Vec<_>>(), [30.0, 12.0]);
         assert_eq!((padded[0][[2, 1, 4]], padded[0][[2, 2, 0]]), (1.0, 0.0));
+    }
+
+    #[test]
+    fn a_fit_rounds_what_is_resized_to_whole_patches() {
+        let picture = dinoxide_image::Rgb8::from_raw(300, 200, vec![128; 300 * 200 * 3]).unwrap().into();
+        let plain = bit(SizeSpec::ShortestEdge { shortest_edge: 224 }).without_crop();
+        assert_eq!(plain.process(&picture).unwrap().dim(), (3, 224, 336));
+        let fitted =
+            |fit| plain.clone().with_patch_fit(fit, (16, 20)).unwrap().process(&picture).unwrap().dim();
+        assert_eq!(fitted(PatchFit::Round), (3, 224, 340));
+        assert_eq!(fitted(PatchFit::Crop), (3, 224, 320));
+        assert_eq!(fitted(PatchFit::Pad), (3, 224, 340));
+        assert!(plain.clone().with_patch_fit(PatchFit::Round, (0, 1)).is_err());
     }
 
     #[test]
