@@ -6,12 +6,12 @@ use ndarray::{Array1, Axis, concatenate, s};
 /// How the tokens of a picture become its embedding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Pooling {
-    /// `pooler_output`: the CLS token (ConvNeXt: the pooled vector) after the final norm, [D].
+    /// `pooler_output`: the CLS token (ConvNeXt: the pooled vector) after the final norm, `[D]`.
     #[default]
     Cls,
-    /// The mean of the patch tokens (registers excluded) after the final norm, [D].
+    /// The mean of the patch tokens (registers excluded) after the final norm, `[D]`.
     Mean,
-    /// Both, `pooler_output` first, [2D]: what the linear classifiers of DINOv2 read.
+    /// Both, `pooler_output` first, `[2D]`: what the linear classifiers of DINOv2 read.
     ClsMean,
 }
 
