@@ -1,8 +1,11 @@
 //! Pictures in, one vector a picture out.
 
-use crate::{Error, FileOptions, ImageProcessor, Model, Outputs, Pooling, files, pooling};
-use ndarray::Array1;
-use std::{ops::ControlFlow, path::Path};
+use crate::{
+    Error, FileOptions, ImageProcessor, Inputs, LoadOptions, Model, Outputs, Pooling, files, pooling, source,
+};
+use dinoxide_kernels::ContextOptions;
+use ndarray::{Array1, Axis};
+use std::{ffi::OsStr, ops::ControlFlow, path::Path};
 
 /// How pictures become embeddings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,6 +32,29 @@ pub struct Embedder {
 }
 
 impl Embedder {
+    /// Opens a checkpoint (see [`crate::open`]) and builds its model and its processor, with all defaults.
+    ///
+    /// # Errors
+    /// As [`crate::open`], [`Model::from_checkpoint`] and [`ImageProcessor::from_checkpoint`].
+    pub fn from_pretrained(model: impl AsRef<OsStr>) -> Result<Self, Error> {
+        let checkpoint = source::open(model, &LoadOptions::default())?;
+        Ok(Self {
+            model: Model::from_checkpoint(&checkpoint, ContextOptions::default())?,
+            processor: ImageProcessor::from_checkpoint(&checkpoint)?,
+            options: EmbedOptions::default(),
+        })
+    }
+
+    /// Embeds one picture file: [`Self::dim`] values.
+    ///
+    /// # Errors
+    /// A file that is no whole picture within the limits, or one that the model cannot take.
+    pub fn embed_file(&self, path: &Path) -> Result<Array1<f32>, Error> {
+        let pixels = self.processor.open(path)?.insert_axis(Axis(0));
+        let inputs = Inputs { eager_attention: self.options.eager_attention, ..Inputs::new(pixels.view()) };
+        Ok(self.pool(&self.model.forward(&inputs)?, 0))
+    }
+
     /// Length of an embedding.
     #[must_use]
     pub fn dim(&self) -> usize {

@@ -78,9 +78,15 @@ impl Golden {
         self
     }
 
-    /// The expected outputs in order of their names.
+    /// The expected outputs in order of their names, numbers at the end of names in order of their value.
     pub fn outputs(&self) -> impl Iterator<Item = (&str, ArrayViewD<'_, f32>)> {
-        self.outputs.iter().map(|(name, array)| (name.as_str(), array.view()))
+        let mut outputs: Vec<_> =
+            self.outputs.iter().map(|(name, array)| (name.as_str(), array.view())).collect();
+        outputs.sort_by_key(|(name, _)| {
+            let (stem, number) = name.rsplit_once('.').unwrap_or((name, ""));
+            (stem, number.parse::<usize>().ok())
+        });
+        outputs.into_iter()
     }
 }
 

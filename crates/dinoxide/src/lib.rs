@@ -1,8 +1,7 @@
 //! DINOv2, DINOv2 with registers and DINOv3 (ViT and ConvNeXt) on the CPU, with the numbers of Hugging Face Transformers.
 //!
 //! ```
-//! use dinoxide::{ImageProcessor, Inputs, Model};
-//! use ndarray::Axis;
+//! use dinoxide::{ImageProcessor, Inputs, Model, ndarray::Axis};
 //! use std::path::Path;
 //!
 //! # fn main() -> Result<(), dinoxide::Error> {
@@ -18,7 +17,20 @@
 //! # }
 //! ```
 //!
-//! [`Embedder`] does this for many files of any sizes, in batches, in order, with memory that does not grow.
+//! [`Embedder`] makes one vector of a picture, and does so for many files of any sizes, in batches, in order, with memory that
+//! does not grow:
+//!
+//! ```
+//! # fn main() -> Result<(), dinoxide::Error> {
+//! # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/");
+//! # let (a, b) = (format!("{folder}chelsea.png"), format!("{folder}rocket.jpg"));
+//! let embedder = dinoxide::Embedder::from_pretrained("builtin:tiny")?;
+//! let (a, b) = (embedder.embed_file(a.as_ref())?, embedder.embed_file(b.as_ref())?);
+//! let cosine = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
+//! # assert!(cosine < 0.99);
+//! # Ok(())
+//! # }
+//! ```
 
 mod embedder;
 mod error;
@@ -36,7 +48,9 @@ pub use dinoxide_checkpoint::{
     config::{self, ModelConfig},
     hub, layout,
 };
-pub use dinoxide_image::{DecodeOptions, ImageError, Limits, Picture};
+pub use dinoxide_image::{
+    DecodeOptions, ImageError, Limits, Picture, ProcessorSpec, Rgb8, decode, decode_file,
+};
 pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
 pub use dinoxide_model::{Grid, Inputs, MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, Outputs};
 pub use embedder::{EmbedOptions, Embedder};
@@ -44,6 +58,8 @@ pub use error::Error;
 pub use files::{FileOptions, for_each_file};
 pub use golden::Golden;
 pub use model::Model;
+/// The arrays of inputs and outputs.
+pub use ndarray;
 pub use patch_fit::PatchFit;
 pub use pooling::{Pooling, normalize};
 pub use processor::ImageProcessor;

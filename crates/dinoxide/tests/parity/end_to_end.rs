@@ -45,3 +45,13 @@ fn photographs_have_the_embeddings_that_transformers_gives_them() {
     let failed: Vec<_> = wanted.iter().flat_map(|(name, wanted)| failures(name, wanted)).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
+
+#[test]
+fn a_file_alone_has_the_embedding_that_it_has_among_others() {
+    let embedder = Embedder::from_pretrained(dinoxide::BUILTIN_TINY).unwrap();
+    let paths = ["chelsea.png", "rocket.jpg", "coffee.jpg"].map(|name| root().join("pictures").join(name));
+    embedder.embed_files(&paths, &mut |i, embedding| {
+        assert_eq!(embedding.unwrap(), embedder.embed_file(&paths[i]).unwrap());
+        ControlFlow::Continue(())
+    });
+}
