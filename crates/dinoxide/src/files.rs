@@ -6,7 +6,7 @@
 //! as they are made, and one bad picture is one error.
 
 use crate::{Error, ImageProcessor, Inputs, Model, Outputs};
-use ndarray::{Array3, Array4, Axis, stack};
+use ndarray::{Array3, Array4, ArrayView4, Axis, stack};
 use std::{
     ops::ControlFlow,
     path::Path,
@@ -40,6 +40,20 @@ pub struct FileOptions {
     pub output_attentions: bool,
     /// Run the eager attention without giving its probabilities.
     pub eager_attention: bool,
+}
+
+impl FileOptions {
+    /// The inputs that ask a forward over `pixel_values` [B, C, H, W] for this.
+    #[must_use]
+    #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
+    pub fn inputs<'a>(&self, pixel_values: ArrayView4<'a, f32>) -> Inputs<'a> {
+        Inputs {
+            output_hidden_states: self.output_hidden_states,
+            output_attentions: self.output_attentions,
+            eager_attention: self.eager_attention,
+            ..Inputs::new(pixel_values)
+        }
+    }
 }
 
 /// Runs the model on picture files. `sink` gets, in the order of `paths`, the index of each file and its outputs (a batch
@@ -208,12 +222,7 @@ fn forward(model: &Model, options: FileOptions, batch: &[(usize, Array3<f32>)]) 
     let views: Vec<_> = batch.iter().map(|(_, pixels)| pixels.view()).collect();
     #[allow(clippy::expect_used)] // `Wave::next_batch` puts pictures of one size together, at least one
     let pixel_values: Array4<f32> = stack(Axis(0), &views).expect("pictures of one size");
-    model.forward(&Inputs {
-        output_hidden_states: options.output_hidden_states,
-        output_attentions: options.output_attentions,
-        eager_attention: options.eager_attention,
-        ..Inputs::new(pixel_values.view())
-    })
+    model.forward(&options.inputs(pixel_values.view()))
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@
 
 use super::{Opened, Opener, PixelValues, collect};
 use crate::{args::InputArgs, error::CliError, output::Planned, printer::Printer, text};
-use dinoxide::{Error, FileOptions, Inputs, Model, Outputs};
-use ndarray::{ArrayView4, Axis};
+use dinoxide::{Error, FileOptions, Model, Outputs};
+use ndarray::Axis;
 use std::{
     borrow::Cow,
     fs,
@@ -126,11 +126,11 @@ impl Source {
         while start < tensors.len() {
             let batch = tensors.batch_at(start, most);
             let pixel_values = tensors.read(batch.clone())?;
-            let outputs = model.forward(&inputs(options, &pixel_values.view()));
+            let outputs = model.forward(&options.inputs(pixel_values.view()));
             let outputs = outputs.map_err(|error| self.named(start, error))?;
             start = batch.end;
-            for (item, index) in batch.enumerate() {
-                if sink(index, Ok(Fed { outputs: outputs.item(item), warning: None })).is_break() {
+            for (index, outputs) in batch.zip(outputs.into_items()) {
+                if sink(index, Ok(Fed { outputs, warning: None })).is_break() {
                     return Ok(());
                 }
             }
@@ -160,17 +160,7 @@ pub(crate) fn spare<'a>(inputs: impl IntoIterator<Item = &'a Path>, output: &Pat
     }
 }
 
-/// What a forward is asked for.
-fn inputs<'a>(options: FileOptions, pixel_values: &ArrayView4<'a, f32>) -> Inputs<'a> {
-    Inputs {
-        output_hidden_states: options.output_hidden_states,
-        output_attentions: options.output_attentions,
-        eager_attention: options.eager_attention,
-        ..Inputs::new(*pixel_values)
-    }
-}
-
 fn forward_one(model: &Model, options: FileOptions, opened: Opened) -> Result<Fed, Error> {
     let pixel_values = opened.pixels.view().insert_axis(Axis(0));
-    Ok(Fed { outputs: model.forward(&inputs(options, &pixel_values))?, warning: opened.warning })
+    Ok(Fed { outputs: model.forward(&options.inputs(pixel_values))?, warning: opened.warning })
 }
