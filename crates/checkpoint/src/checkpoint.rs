@@ -63,6 +63,11 @@ impl Checkpoint {
         Self::assemble(None, config, processor, tensors)
     }
 
+    /// A checkpoint that never was a file.
+    pub(crate) fn in_memory(config: ModelConfig, tensors: Tensors) -> Result<Self, CheckpointError> {
+        Self::assemble(None, config, Ok(None), tensors)
+    }
+
     fn assemble(
         path: Option<PathBuf>,
         config: ModelConfig,

@@ -80,6 +80,20 @@ pub enum CheckpointError {
         /// The indices given.
         indices: String,
     },
+    /// A classifier was asked of a family that has none in Transformers.
+    #[error("`{model_type}` has no classifier: only dinov2 and dinov2_with_registers have one")]
+    NoClassifierClass {
+        /// The family.
+        model_type: &'static str,
+    },
+    /// A fresh model would be larger than any that is known.
+    #[error("a fresh model of {count} parameters is more than the limit of {limit}")]
+    TooManyParameters {
+        /// How many parameters the config asks for.
+        count: u64,
+        /// The limit.
+        limit: u64,
+    },
 
     // Where the files are.
     /// The folder does not exist.

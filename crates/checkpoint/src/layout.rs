@@ -5,6 +5,7 @@
 //! far below that (see `limits`), and a hand-made one then simply fits no file.
 
 use crate::config::{Dinov2Config, ModelConfig};
+use crate::head::Head;
 
 mod convnext;
 mod dinov2;
@@ -59,6 +60,26 @@ pub fn classifier_specs(config: &ModelConfig) -> Vec<TensorSpec> {
         specs.linear("classifier", labels, base.hidden_size.saturating_mul(2), true);
     }
     specs.0
+}
+
+/// Every tensor of the class that `head` names, in the order of the forward: the body, then the classifier.
+///
+/// The backbone of a ConvNeXt has no final norm; a head that the family does not have adds nothing.
+pub fn model_specs(config: &ModelConfig, head: Head) -> Vec<TensorSpec> {
+    let mut specs = tensor_specs(config);
+    if let ModelConfig::DINOv3ConvNext(_) = config {
+        let norm = |spec: &TensorSpec| spec.name.starts_with("layer_norm.");
+        match head {
+            Head::Backbone => specs.retain(|spec| !norm(spec)),
+            Head::Bare | Head::Classifier => {
+                specs.iter_mut().filter(|spec| norm(spec)).for_each(|spec| spec.required = true);
+            }
+        }
+    }
+    if head == Head::Classifier {
+        specs.extend(classifier_specs(config));
+    }
+    specs
 }
 
 /// Parameters of the bare model, mask token included, classifier not.

@@ -21,6 +21,8 @@ mod checkpoint;
 pub mod config;
 mod error;
 mod files;
+mod fresh;
+mod head;
 pub mod hub;
 mod json;
 pub mod layout;
@@ -35,6 +37,8 @@ pub use error::{
     CheckpointError, DuplicateTensor, LayoutMismatch, MissingTensor, NotInCache, PatchKernelMismatch,
     PositionTableMismatch, ShapeMismatch,
 };
+pub use fresh::InitOptions;
+pub use head::Head;
 pub use layout::TensorSpec;
 pub use processor_config::ProcessorConfig;
 pub use tensors::{Archive, Dtype, TensorView, Tensors};

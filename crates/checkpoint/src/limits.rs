@@ -33,6 +33,8 @@ pub const MAX_CHANNELS: usize = 4096;
 pub const MAX_REGISTER_TOKENS: usize = 1 << 16;
 /// Labels of a classifier.
 pub const MAX_LABELS: usize = 1 << 20;
+/// Parameters of a fresh model: the 7B model has 6.7 billion.
+pub const MAX_FRESH_PARAMETERS: u64 = 1 << 33;
 /// Side of a processor's size, crop or padding, in pixels.
 pub const MAX_PROCESSOR_SIDE: usize = 1 << 14;
 /// Entries of a processor's mean or standard deviation.

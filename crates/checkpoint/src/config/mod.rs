@@ -95,6 +95,16 @@ impl ModelConfig {
         }
     }
 
+    /// The fields that all families share, to be changed.
+    pub fn common_mut(&mut self) -> &mut CommonConfig {
+        match self {
+            Self::Dinov2(config) => &mut config.common,
+            Self::Dinov2WithRegisters(config) => &mut config.base.common,
+            Self::DINOv3Vit(config) => &mut config.common,
+            Self::DINOv3ConvNext(config) => &mut config.common,
+        }
+    }
+
     /// Length of an output token; for ConvNeXt the channels of the last stage.
     pub fn hidden_size(&self) -> usize {
         match self {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{CheckpointError, DuplicateTensor};
 use crate::files::Bytes;
+use crate::layout::TensorSpec;
 use crate::names::{Convention, Part};
 
 mod archive;
@@ -236,7 +237,24 @@ impl Tensors {
         Ok(())
     }
 
-    fn empty(root: &Path, convention: Convention) -> Self {
+    /// No tensors yet.
+    /// Puts f32 numbers in memory under a canonical name; `spec`'s shape is theirs.
+    pub(crate) fn add_values(&mut self, spec: TensorSpec, values: &[f32]) {
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let stored = Stored {
+            file: self.files.len(),
+            name_in_file: spec.name.clone(),
+            dtype: Dtype::F32,
+            shape: spec.shape,
+            range: 0..bytes.len(),
+            part: Part::WHOLE,
+        };
+        self.files.push(TensorFile { path: self.root.clone(), bytes: Bytes::Held(bytes.into()) });
+        self.entries.insert(spec.name, vec![stored]);
+    }
+
+    /// No tensors yet.
+    pub(crate) fn empty(root: &Path, convention: Convention) -> Self {
         Self { root: root.into(), convention, files: Vec::new(), entries: BTreeMap::new() }
     }
 
