@@ -15,8 +15,8 @@ import torch
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
-from common import save_tensors
-from forward import Run, about, checked_outputs, pixels
+from common import Tensors, hash32, save_tensors, seed_of
+from forward import Hidden, Run, about, checked_outputs, pixels
 
 CLASSES: dict[str, type[PreTrainedModel]] = {
     "dinov2": transformers.Dinov2Backbone,
@@ -31,11 +31,14 @@ LARGE = Run("", 64, 44)
 
 @dataclass(frozen=True)
 class Choice:
-    """Options of one backbone golden; `options` are config keys."""
+    """Options of one backbone golden; `options` are config keys, `hidden` is output_hidden_states."""
 
     name: str
     options: dict[str, Any] = field(default_factory=dict)
     run: Run = PLAIN
+    hidden: Hidden = "none"
+    attentions: bool = False
+    attention_mask: bool = False
 
 
 RAW, SEQUENCE = {"apply_layernorm": False}, {"reshape_hidden_states": False}
@@ -51,16 +54,23 @@ VIT = (
     Choice("every-raw-sequence", EVERY | RAW | SEQUENCE),
     Choice("portrait", {"out_indices": [0, 3]}, PORTRAIT),
     Choice("batch", {"out_indices": [1, 3]}, Run("", 12, 20, batch=2)),
+    Choice("hidden", {"out_indices": [2]}, Run("", 4, 8), hidden="all", attentions=True),
+    Choice("hidden-list", {"out_indices": [1, 3]}, Run("", 4, 8), hidden=[-1, 0]),
 )
 CLASS_TOKENS = (
     Choice("class-tokens", EVERY | {"return_class_token": True}),
     Choice("class-tokens-raw", EVERY | RAW | {"return_class_token": True}),
+    Choice("class-tokens-sequence", {"out_indices": [1, 3], "return_class_token": True} | RAW | SEQUENCE),
+)
+MASKED = (
+    Choice("attention-mask", {"out_indices": [1, 3]}, Run("", 8, 12, batch=2), [1], True, True),
 )
 CONVNEXT = (
     Choice("default", run=LARGE),
     Choice("every", {"out_indices": [0, 1, 2, 3, 4]}, LARGE),
     Choice("names", {"out_features": ["stage2", "stage4"]}, LARGE),
     Choice("last-two", {"out_indices": [-2, -1]}, LARGE),
+    Choice("hidden-list", {"out_indices": [2]}, LARGE, [-1, 3]),
 )
 SELECTIONS: tuple[dict[str, Any], ...] = (
     {}, {"out_indices": [-1]}, {"out_indices": [-2, -1]}, {"out_indices": [0]}, {"out_indices": [0, -1]},
@@ -80,6 +90,12 @@ def _config(folder: Path, options: dict[str, Any]) -> PreTrainedConfig:
     return config
 
 
+def _attention_mask(backbone: PreTrainedModel, run: Run) -> Tensors:
+    patch = backbone.config.patch_size
+    tokens = 1 + getattr(backbone.config, "num_register_tokens", 0) + (run.height // patch) * (run.width // patch)
+    return {"attention_mask": (hash32(seed_of(run.name), (run.batch, tokens)) > -1).long()}
+
+
 def _golden(folder: Path, choice: Choice) -> None:
     config = _config(folder, choice.options)
     attention = {} if config.model_type == "dinov3_convnext" else {"attn_implementation": "eager"}
@@ -87,14 +103,17 @@ def _golden(folder: Path, choice: Choice) -> None:
     name = f"backbone-{choice.name}"
     run = Run(name, choice.run.height, choice.run.width, choice.run.batch)
     pixel_values, recipe = pixels(folder.name, run)
-    tensors, measured = checked_outputs(backbone, {"pixel_values": pixel_values})
-    kept = {key: tensor for key, tensor in tensors.items() if key.startswith(("feature_maps", "cls_tokens"))}
+    masks = _attention_mask(backbone, run) if choice.attention_mask else {}
+    tensors, measured = checked_outputs(backbone, {"pixel_values": pixel_values} | masks, choice.hidden, choice.attentions)
     chosen = {
         "options": json.dumps(choice.options),
         "out_features": json.dumps(list(config.out_features)),
         "out_indices": json.dumps(list(config.out_indices)),
     }
-    save_tensors(folder / f"golden-{name}.safetensors", kept, about(backbone) | recipe | measured | chosen | {"fixture": folder.name})
+    if not isinstance(choice.hidden, str):
+        chosen["output_hidden_states"] = json.dumps(choice.hidden)
+    metadata = about(backbone) | recipe | measured | chosen | {"fixture": folder.name}
+    save_tensors(folder / f"golden-{name}.safetensors", tensors | masks, metadata)
 
 
 def _selection(base: dict[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -111,7 +130,7 @@ def make(folder: Path) -> None:
     """All backbone goldens of a fixture."""
     base = json.loads((folder / "config.json").read_text())
     kind = base["model_type"]
-    choices = CONVNEXT if kind == "dinov3_convnext" else VIT + (CLASS_TOKENS if kind == "dinov3_vit" else ())
+    choices = CONVNEXT if kind == "dinov3_convnext" else VIT + (CLASS_TOKENS if kind == "dinov3_vit" else MASKED)
     for choice in choices:
         _golden(folder, choice)
     rows = ",\n".join(json.dumps(_selection(base, options)) for options in SELECTIONS)

@@ -20,8 +20,9 @@ from common import Tensors, hash32, hash32_name, seed_of
 MAX_ROUNDING = 4e-6
 """Largest difference between float32 and float64 outputs of a tiny model that a golden may have."""
 
-Hidden = Literal["none", "embedding", "stages", "all"]
-"""Which hidden states are kept; "stages" is all but the first (for ConvNeXt that is the input itself)."""
+Hidden = Literal["none", "embedding", "stages", "all"] | int | list[int]
+"""Which hidden states are kept; "stages" is all but the first (for ConvNeXt that is the input itself). A number or numbers
+are given to the model as `output_hidden_states`, and what it selects is kept under its own index."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,9 @@ class Run:
 def _scalars_and_tuples(output: dict, hidden: Hidden, attentions: bool) -> Tensors:
     kept: Tensors = {}
     for name, value in output.items():
-        if name == "hidden_states":
+        if name == "hidden_states" and not isinstance(hidden, str):
+            kept |= {f"hidden_states.{i}": tensor for i, tensor in enumerate(value) if tensor is not None}
+        elif name == "hidden_states":
             first, last = {"none": (0, 0), "embedding": (0, 1), "stages": (1, len(value)), "all": (0, len(value))}[hidden]
             kept |= {f"hidden_states.{i}": value[i] for i in range(first, last)}
         elif name == "attentions":
@@ -61,7 +64,7 @@ def _scalars_and_tuples(output: dict, hidden: Hidden, attentions: bool) -> Tenso
 
 def outputs(model: PreTrainedModel, inputs: Tensors, hidden: Hidden = "none", attentions: bool = False) -> Tensors:
     """The outputs of one forward, flat, under the goldens' names."""
-    flags = {"output_hidden_states": hidden != "none"}
+    flags: dict[str, object] = {"output_hidden_states": hidden != "none" if isinstance(hidden, str) else hidden}
     if attentions:
         flags["output_attentions"] = True
     return _scalars_and_tuples(dict(model(**inputs, **flags)), hidden, attentions)
@@ -74,7 +77,15 @@ def _as_double(inputs: Tensors) -> Tensors:
 def rounding(model: PreTrainedModel, inputs: Tensors, kept: Tensors, hidden: Hidden, attentions: bool) -> float:
     """Largest difference of the float32 outputs from float64 ones."""
     exact = outputs(copy.deepcopy(model).double(), _as_double(inputs), hidden, attentions)
-    return max((float((kept[name].double() - exact[name]).abs().max()) for name in kept if kept[name].numel()), default=0.0)
+    return largest_difference(kept, exact)
+
+
+def largest_difference(kept: Tensors, exact: Tensors) -> float:
+    """Largest difference of two sets of outputs, in float64; NaN equals NaN."""
+    differences = [(kept[name].double() - exact[name].double()).abs() for name in kept if kept[name].numel()]
+    if any((kept[name].isnan() != exact[name].isnan()).any() for name in kept):
+        raise ValueError("NaN in float32 or float64 only")
+    return max((float(difference.nan_to_num().max()) for difference in differences), default=0.0)
 
 
 def checked_outputs(

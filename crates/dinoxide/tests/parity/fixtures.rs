@@ -45,7 +45,8 @@ pub(crate) fn base(name: &str) -> &str {
 /// The goldens that a plain forward can be compared with, in order. Those of other inputs (masks, labels) and of
 /// backbones say so in their names.
 pub(crate) fn goldens(name_: &str) -> Vec<PathBuf> {
-    const OTHER: [&str; 4] = ["golden-masked", "golden-attention-mask", "golden-labels", "golden-backbone"];
+    const OTHER: [&str; 5] =
+        ["golden-masked", "golden-attention-mask", "golden-labels", "golden-backbone", "golden-train"];
     let entries = std::fs::read_dir(fixture(base(name_))).unwrap().map(|entry| entry.unwrap().path());
     let plain = |path: &PathBuf| {
         name(path).starts_with("golden-") && !OTHER.iter().any(|other| name(path).starts_with(other))
