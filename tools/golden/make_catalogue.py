@@ -20,9 +20,8 @@ activations and `-shortcut-` have hidden 16 and one layer; `-backbone` have hidd
 No file and no checkpoint's folder is larger than 200 kB; the maker refuses it. `processor`, which is one set of cases in
 several files, is larger as a whole.
 
-Goldens named `masked-`, `attention-mask-`, `labels-` and `backbone-`, with `selections.json` beside the last, serve inputs
-and outputs that dinoxide does not have yet: `bool_masked_pos`, `attention_mask`, `labels` with `loss`, feature maps. No test
-compares with them so far. They are made with the others, so that whoever adds one of these finds its reference here.
+Goldens named `masked-`, `attention-mask-` and `labels-` have those inputs besides pixels; `backbone-` are feature maps, with
+`selections.json` beside them; `hidden-` are chosen hidden states; `train-` have their random draws as inputs.
 
 | fixture | covers | goldens | kB |
 | --- | --- | --- | --- |
@@ -37,12 +36,14 @@ OTHERS = {
     "builtin": "outputs of the model inside the command (`crates/dinoxide/builtin`)",
     "end_to_end": "`<fixture>/<picture>`: pooler_output of the photographs in `pictures/`",
     "pictures": "awkward pictures: every kind of file, orientation, transparency, size, and broken files",
+    "pipelines": "`cases.json`: answers of both pipelines about the photographs; `postprocess.json`: from logits to labels and scores",
     "processor": "`cases.json` and the outputs of both image processors",
+    "standins": "`hub/<id>`: tiny checkpoints under public ids; `expected.json`: their values, to try the test of the real ones",
 }
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def _goldens(folder: Path) -> str:
