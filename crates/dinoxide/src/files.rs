@@ -48,7 +48,7 @@ impl FileOptions {
     #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
     pub fn inputs<'a>(&self, pixel_values: ArrayView4<'a, f32>) -> Inputs<'a> {
         Inputs {
-            output_hidden_states: self.output_hidden_states,
+            output_hidden_states: self.output_hidden_states.into(),
             output_attentions: self.output_attentions,
             eager_attention: self.eager_attention,
             ..Inputs::new(pixel_values)

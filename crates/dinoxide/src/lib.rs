@@ -52,7 +52,10 @@ pub use dinoxide_image::{
     DecodeOptions, ImageError, Limits, Picture, ProcessorSpec, Rgb8, decode, decode_file,
 };
 pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
-pub use dinoxide_model::{Grid, Inputs, MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, Outputs};
+pub use dinoxide_model::{
+    BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Labels,
+    MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss,
+};
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
 pub use files::{FileOptions, for_each_file};

@@ -4,7 +4,7 @@
 //! `hash32:SEED:B,C,H,W` instead, and they are made by [`hash32`]. All other tensors are expected outputs under
 //! Transformers' names: `last_hidden_state`, `pooler_output`, `hidden_states.0` …, `attentions.0` ….
 
-use crate::{Error, Inputs, Model, Outputs, golden::Golden};
+use crate::{Error, HiddenStates, Inputs, Model, Outputs, golden::Golden};
 use ndarray::ArrayViewD;
 
 /// One compared tensor.
@@ -38,7 +38,7 @@ impl Row {
 pub fn verify(model: &Model, golden: &Golden) -> Result<Vec<Row>, Error> {
     let asks = |prefix: &str| golden.outputs().any(|(name, _)| name.starts_with(prefix));
     let inputs = Inputs {
-        output_hidden_states: asks("hidden_states."),
+        output_hidden_states: asks("hidden_states.").into(),
         output_attentions: asks("attentions."),
         ..Inputs::new(golden.pixel_values())
     };
@@ -94,7 +94,7 @@ fn named<'a>(outputs: &'a Outputs, name: &str) -> Option<ArrayViewD<'a, f32>> {
 fn names(outputs: &Outputs) -> String {
     let count =
         |what: &str, n: usize| if n == 0 { String::new() } else { format!(", {what}.0 to {what}.{}", n - 1) };
-    let hidden = count("hidden_states", outputs.hidden_states.as_ref().map_or(0, Vec::len));
+    let hidden = count("hidden_states", outputs.hidden_states.as_ref().map_or(0, HiddenStates::len));
     let attentions = count("attentions", outputs.attentions.as_ref().map_or(0, Vec::len));
     format!("last_hidden_state, pooler_output{hidden}{attentions}")
 }

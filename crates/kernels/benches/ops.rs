@@ -98,7 +98,7 @@ impl<'a> Report<'a> {
         let width = heads * head_dim;
         let data = hash32(1, batch * tokens * 3 * width);
         let (q, k, v) = (&data[..], &data[width..], &data[2 * width..]);
-        let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: None };
+        let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: None, dropout: None };
         let mut out = vec![0.0; batch * tokens * width];
         let seconds = best_seconds(|| attention(self.ctx, shape, &qkv, &mut out));
         let mut p = vec![0.0; batch * heads * tokens * tokens];

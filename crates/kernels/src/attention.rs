@@ -60,6 +60,17 @@ pub struct Qkv<'a> {
     pub row_stride: usize,
     /// [B, S]: keys that take part; all when absent.
     pub key_mask: Option<&'a [bool]>,
+    /// Drops probabilities; the eager form only.
+    pub dropout: Option<Dropout<'a>>,
+}
+
+/// Which probabilities stay after the softmax, and what those are multiplied by; the others become 0.
+#[derive(Debug, Clone, Copy)]
+pub struct Dropout<'a> {
+    /// [B, A, S, S].
+    pub keep: &'a [bool],
+    /// 1 / (1 − rate).
+    pub scale: f32,
 }
 
 /// The most queries of a job: its sums stay in the L2 cache beside a block of keys and values.
@@ -68,12 +79,13 @@ const MOST_QUERIES: usize = 384;
 /// The fewest: packing the keys is shared by this many rows.
 const LEAST_QUERIES: usize = 48;
 
-/// Fused attention into `out` [B, S, A·d], memory linear in S.
+/// Fused attention into `out` [B, S, A·d], memory linear in S. Where all keys of an item are masked, its result is 0.
 ///
 /// # Panics
-/// When the slices are shorter than the shape says.
+/// When the slices are shorter than the shape says, or there is a dropout.
 pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut [f32]) {
     check(shape, qkv, out);
+    assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
     let out = SharedRows::new(out);
     for_each_job(ctx, shape, |b, h, queries| {
         let head = Head::new(shape, qkv, b, h);
@@ -81,7 +93,8 @@ pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut
     });
 }
 
-/// Eager attention: also stores the probabilities [B, A, S, S].
+/// Eager attention: also stores the probabilities [B, A, S, S], after the dropout if there is one. Where all keys of an item
+/// are masked, each counts the same. (So do torch's fused and eager attention on a CPU differ.)
 ///
 /// # Panics
 /// When the slices are shorter than the shape says.
@@ -96,6 +109,10 @@ pub fn attention_with_probabilities(
     let AttentionShape { batch, heads, tokens, .. } = *shape;
     let len = product(&[batch, heads, tokens, tokens]);
     assert!(len.is_some_and(|len| probabilities.len() >= len), "probabilities of {shape:?}");
+    assert!(
+        qkv.dropout.is_none_or(|dropout| len.is_some_and(|len| dropout.keep.len() >= len)),
+        "dropout of {shape:?}"
+    );
     let (out, probabilities) = (SharedRows::new(out), SharedRows::new(probabilities));
     for_each_job(ctx, shape, |b, h, queries| {
         let head = Head::new(shape, qkv, b, h);

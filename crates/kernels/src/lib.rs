@@ -25,7 +25,7 @@ mod scratch;
 mod simd;
 
 pub use activation::{Activation, activate, gate};
-pub use attention::{AttentionShape, Qkv, attention, attention_with_probabilities};
+pub use attention::{AttentionShape, Dropout, Qkv, attention, attention_with_probabilities};
 pub use context::{Context, ContextOptions};
 pub use depthwise::{DepthwiseShape, depthwise_conv7};
 pub use error::KernelError;

@@ -93,6 +93,17 @@ impl<'a> MatRef<'a> {
         self.data
     }
 
+    /// The rows from `first` on, `rows` of them.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    #[must_use]
+    pub fn rows_from(&self, first: usize, rows: usize) -> Self {
+        assert!(first.saturating_add(rows) <= self.rows, "{rows} rows from {first} of {}", self.rows);
+        let start = if rows == 0 || self.cols == 0 { 0 } else { first * self.row_stride };
+        Self { data: &self.data[start..], rows, ..*self }
+    }
+
     /// One row.
     ///
     /// # Panics

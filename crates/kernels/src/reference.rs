@@ -126,13 +126,19 @@ pub fn attention(
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let exps: Vec<f64> = scores.iter().map(|s| (s - largest).exp()).collect();
         let total: f64 = exps.iter().sum();
+        let row = ((b * heads + h) * tokens + s) * tokens;
+        let stay = |key: usize| match qkv.dropout {
+            Some(dropout) if dropout.keep[row + key] => f64::from(dropout.scale),
+            Some(_) => 0.0,
+            None => 1.0,
+        };
+        let exps: Vec<f64> = exps.iter().enumerate().map(|(key, e)| e * stay(key)).collect();
         for i in 0..head_dim {
             let sum: f64 = (0..tokens).map(|key| exps[key] * f64::from(qkv.v[at(b, key, h) + i])).sum();
             out[(b * tokens + s) * heads * head_dim + h * head_dim + i] = (sum / total) as f32;
         }
         if let Some(p) = probabilities.as_deref_mut() {
-            let row = &mut p[((b * heads + h) * tokens + s) * tokens..][..tokens];
-            row.iter_mut().zip(&exps).for_each(|(p, e)| *p = (e / total) as f32);
+            p[row..][..tokens].iter_mut().zip(&exps).for_each(|(p, e)| *p = (e / total) as f32);
         }
     }
 }

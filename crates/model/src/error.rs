@@ -80,6 +80,70 @@ pub enum ModelError {
         /// [`crate::MAX_ATTENTION_BYTES`].
         limit: usize,
     },
+    /// An input of another shape than the pixels and the model ask for.
+    #[error("{input} has shape {got:?}, expected {expected:?}")]
+    InputShape {
+        /// Its name.
+        input: &'static str,
+        /// [B, N] over the patches, or [B, S] over all tokens.
+        expected: Vec<usize>,
+        /// What was given.
+        got: Vec<usize>,
+    },
+    /// An input that this model, or this use of it, does not take.
+    #[error("{model_type} takes no {input} here")]
+    InputNotTaken {
+        /// Its name.
+        input: &'static str,
+        /// `config.model_type`.
+        model_type: &'static str,
+    },
+    /// `bool_masked_pos` for a checkpoint without `mask_token`.
+    #[error("bool_masked_pos needs a mask token, and the checkpoint has none")]
+    NoMaskToken,
+    /// A stage that the model does not have.
+    #[error("no stage {stage}: the model has {stages}, 0 is the stem")]
+    NoStage {
+        /// Its index.
+        stage: usize,
+        /// Stages, the stem included.
+        stages: usize,
+    },
+    /// Class tokens were asked of a backbone that has none to give.
+    #[error("a {model_type} backbone gives no class tokens")]
+    NoClassTokens {
+        /// `config.model_type`.
+        model_type: &'static str,
+    },
+    /// The final norm is not in the checkpoint, which was saved as a backbone.
+    #[error(
+        "the checkpoint has no final norm `layer_norm`: it was saved as a backbone, and can only be used as one"
+    )]
+    NoFinalNorm,
+    /// Labels that do not fit the logits or the problem type.
+    #[error("labels of shape {got:?} ({kind}) do not fit logits of shape {logits:?} for {problem_type}")]
+    Labels {
+        /// `integers` or `floats`.
+        kind: &'static str,
+        /// Their shape.
+        got: Vec<usize>,
+        /// [B, labels].
+        logits: Vec<usize>,
+        /// Transformers' name of it.
+        problem_type: &'static str,
+    },
+    /// A label that is no class.
+    #[error(
+        "label {label} of item {item} is out of range: the classifier has {classes} classes, and −100 is ignored"
+    )]
+    LabelOutOfRange {
+        /// The item.
+        item: usize,
+        /// Its label.
+        label: i64,
+        /// Classes.
+        classes: usize,
+    },
     /// Attentions were asked of a model that has none.
     #[error("a {model_type} model has no attentions")]
     NoAttentions {

@@ -4,18 +4,30 @@
 //! pixel_values [B,C,H,W] ─ patches ─► tokens [B,S,D] ─ layers ─► norm ─► last_hidden_state, pooler_output
 //! ```
 
+mod backbone;
+mod classifier;
+mod draws;
 mod error;
 mod families;
+mod inputs;
 mod layers;
+mod loss;
 mod memory;
 mod model;
 mod outputs;
 mod pixels;
+mod record;
 mod shape;
+mod train;
 mod weights;
 
+pub use backbone::{BackboneOptions, BackboneOutputs};
+pub use classifier::Classifier;
+pub use draws::{DrawPlace, Draws, SeededDraws};
 pub use error::ModelError;
+pub use inputs::{Inputs, OutputHiddenStates};
+pub use loss::{IGNORED_LABEL, Labels, loss};
 pub use memory::{MAX_ATTENTION_BYTES, MAX_PATCHES};
 pub use model::Model;
-pub use outputs::{Inputs, Outputs};
+pub use outputs::{HiddenStates, Outputs};
 pub use shape::Grid;

@@ -1,7 +1,7 @@
 //! One model of any family: load, forward.
 
 use crate::{
-    Inputs, ModelError, Outputs,
+    BackboneOptions, BackboneOutputs, Inputs, ModelError, Outputs,
     families::{dinov2, dinov3_convnext::DINOv3ConvNext, dinov3_vit},
     layers::vit::Vit,
     weights::Weights,
@@ -58,14 +58,27 @@ impl Model {
     /// Runs the model. The result of an item does not depend on the others of the batch, nor on the number of threads.
     ///
     /// # Errors
-    /// Pixels of a shape that the model cannot take; attentions asked of a ConvNeXt.
+    /// Pixels or masks of a shape that the model cannot take; inputs or outputs that its family does not have.
     pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
         ctx.install(|| match &self.family {
             Family::Vit(model) => model.forward(ctx, inputs),
-            Family::ConvNext(_) if inputs.output_attentions => {
-                Err(ModelError::NoAttentions { model_type: "dinov3_convnext" })
-            }
             Family::ConvNext(model) => model.forward(ctx, inputs),
+        })
+    }
+
+    /// Runs the model as a backbone: feature maps of chosen stages.
+    ///
+    /// # Errors
+    /// As [`Self::forward`], and a stage that there is not.
+    pub fn forward_backbone(
+        &self,
+        ctx: &Context,
+        inputs: &Inputs<'_>,
+        options: &BackboneOptions,
+    ) -> Result<BackboneOutputs, ModelError> {
+        ctx.install(|| match &self.family {
+            Family::Vit(model) => model.forward_backbone(ctx, inputs, options),
+            Family::ConvNext(model) => model.forward_backbone(ctx, inputs, options),
         })
     }
 }

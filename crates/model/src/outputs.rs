@@ -1,29 +1,8 @@
-//! What a forward takes and gives, under Transformers' names.
+//! What a forward gives, under Transformers' names.
 
 use crate::shape::{Grid, TokenShape};
-use ndarray::{Array2, Array3, Array4, ArrayD, ArrayView4, Axis, Slice, s};
-
-/// What a forward takes.
-#[derive(Debug, Clone)]
-pub struct Inputs<'a> {
-    /// [B, C, H, W], normalised.
-    pub pixel_values: ArrayView4<'a, f32>,
-    /// Also give `hidden_states`.
-    pub output_hidden_states: bool,
-    /// Also give `attentions`: runs the eager attention, whose memory is quadratic in the tokens.
-    pub output_attentions: bool,
-    /// Run the eager attention without giving its probabilities (`attn_implementation="eager"`).
-    pub eager_attention: bool,
-}
-
-impl<'a> Inputs<'a> {
-    /// Pixels alone.
-    #[must_use]
-    #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
-    pub fn new(pixel_values: ArrayView4<'a, f32>) -> Self {
-        Self { pixel_values, output_hidden_states: false, output_attentions: false, eager_attention: false }
-    }
-}
+use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Slice, s};
+use std::ops::Index;
 
 /// What a forward gives.
 #[derive(Debug, Clone)]
@@ -35,8 +14,8 @@ pub struct Outputs {
     pub pooler_output: Array2<f32>,
     /// When asked for. ViT: L + 1 tensors [B, S, D], the embedding output first; the last one is before the final norm.
     /// ConvNeXt: the input picture, then the map [B, C, H, W] of each stage, without norm.
-    pub hidden_states: Option<Vec<ArrayD<f32>>>,
-    /// When asked for: L tensors [B, A, S, S], after the softmax.
+    pub hidden_states: Option<HiddenStates>,
+    /// When asked for: L tensors [B, A, S, S], after the softmax (and, in train mode, after the dropout).
     pub attentions: Option<Vec<Array4<f32>>>,
     /// Patches of a picture, or places of the last map.
     pub grid: Grid,
@@ -45,17 +24,17 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// From the final tokens [B, S, D]; `record` holds what else was asked for.
-    pub(crate) fn new(shape: &TokenShape, tokens: Vec<f32>, record: Record) -> Self {
+    /// From the final tokens [B, S, D] and what else was asked for.
+    pub(crate) fn new(
+        shape: &TokenShape,
+        tokens: Vec<f32>,
+        hidden_states: Option<HiddenStates>,
+        attentions: Option<Vec<Array4<f32>>>,
+    ) -> Self {
         let dim = (shape.batch, shape.tokens(), shape.hidden_size);
         let last_hidden_state = array3(dim, tokens);
         let pooler_output = last_hidden_state.slice(s![.., 0, ..]).to_owned();
         let (grid, prefix) = (shape.grid, shape.prefix);
-        let Record { hidden_states, attentions, .. } = record;
-        let attentions = match attentions {
-            Attentions::Kept(all) => Some(all),
-            Attentions::Fused | Attentions::Dropped(_) => None,
-        };
         Self { last_hidden_state, pooler_output, hidden_states, attentions, grid, prefix }
     }
 
@@ -67,6 +46,12 @@ impl Outputs {
         let (batch, heads, ..) = attention.dim();
         let row = attention.slice(s![.., .., 0, self.prefix..]).as_standard_layout().into_owned();
         row.into_shape_with_order((batch, heads, self.grid.rows, self.grid.cols)).ok()
+    }
+
+    /// The patch tokens as a map [B, D, rows, cols], CLS and registers dropped.
+    #[must_use]
+    pub fn patch_features(&self) -> Array4<f32> {
+        token_map(&self.last_hidden_state, self.prefix, self.grid)
     }
 
     /// B.
@@ -91,86 +76,93 @@ impl Outputs {
     #[must_use]
     pub fn item(&self, item: usize) -> Self {
         let one = Slice::from(item..=item);
-        let cut = |all: &ArrayD<f32>| all.slice_axis(Axis(0), one).to_owned();
-        let cut4 = |all: &Array4<f32>| all.slice_axis(Axis(0), one).to_owned();
         Self {
             last_hidden_state: self.last_hidden_state.slice_axis(Axis(0), one).to_owned(),
             pooler_output: self.pooler_output.slice_axis(Axis(0), one).to_owned(),
-            hidden_states: self.hidden_states.as_ref().map(|all| all.iter().map(cut).collect()),
-            attentions: self.attentions.as_ref().map(|all| all.iter().map(cut4).collect()),
+            hidden_states: self.hidden_states.as_ref().map(|all| all.item(item)),
+            attentions: self.attentions.as_deref().map(|all| attentions_item(all, item)),
             ..*self
         }
     }
 }
 
-/// Collects hidden states and attentions during a forward.
-#[derive(Debug)]
-pub(crate) struct Record {
-    /// Shape of a hidden state.
-    dim: (usize, usize, usize),
-    hidden_states: Option<Vec<ArrayD<f32>>>,
-    attentions: Attentions,
+/// Hidden states by place; only those that were asked for are there.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HiddenStates(Vec<Option<ArrayD<f32>>>);
+
+impl HiddenStates {
+    /// Those of `states` that are `wanted`.
+    pub(crate) fn select(states: &[Option<ArrayD<f32>>], wanted: &[bool]) -> Self {
+        let keep =
+            |(state, wanted): (&Option<ArrayD<f32>>, &bool)| state.as_ref().filter(|_| *wanted).cloned();
+        Self(states.iter().zip(wanted).map(keep).collect())
+    }
+
+    /// All that are there.
+    pub(crate) fn all(states: Vec<Option<ArrayD<f32>>>) -> Self {
+        Self(states)
+    }
+
+    /// Places, whether there is a state or not: L + 1, or stages + 1.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no places.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The state at a place, if it was asked for.
+    #[must_use]
+    pub fn get(&self, place: usize) -> Option<&ArrayD<f32>> {
+        self.0.get(place)?.as_ref()
+    }
+
+    /// The states that are there, each with its place.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &ArrayD<f32>)> {
+        self.0.iter().enumerate().filter_map(|(place, state)| Some((place, state.as_ref()?)))
+    }
+
+    /// Item `item` of the batch, as a batch of one.
+    ///
+    /// # Panics
+    /// When `item` is not in the batch.
+    #[must_use]
+    pub fn item(&self, item: usize) -> Self {
+        let cut = |state: &ArrayD<f32>| state.slice_axis(Axis(0), Slice::from(item..=item)).to_owned();
+        Self(self.0.iter().map(|state| state.as_ref().map(cut)).collect())
+    }
 }
 
-/// What becomes of the attention probabilities.
-#[derive(Debug)]
-enum Attentions {
-    /// They are never made: the fused attention runs.
-    Fused,
-    /// Made by the eager attention, each layer's over the last one's.
-    Dropped(Vec<f32>),
-    /// Made by the eager attention and given to the caller.
-    Kept(Vec<Array4<f32>>),
+impl Index<usize> for HiddenStates {
+    type Output = ArrayD<f32>;
+
+    /// # Panics
+    /// When the state at this place was not asked for.
+    fn index(&self, place: usize) -> &ArrayD<f32> {
+        #[allow(clippy::panic)] // as an index out of bounds
+        self.get(place).unwrap_or_else(|| panic!("hidden state {place} of {} was not asked for", self.len()))
+    }
 }
 
-impl Record {
-    /// Collects what the inputs ask for.
-    pub(crate) fn new(inputs: &Inputs<'_>, shape: &TokenShape) -> Self {
-        Self {
-            dim: (shape.batch, shape.tokens(), shape.hidden_size),
-            hidden_states: inputs.output_hidden_states.then(Vec::new),
-            attentions: match (inputs.output_attentions, inputs.eager_attention) {
-                (true, _) => Attentions::Kept(Vec::new()),
-                (false, true) => Attentions::Dropped(Vec::new()),
-                (false, false) => Attentions::Fused,
-            },
-        }
-    }
+/// Item `item` of each tensor, as a batch of one.
+pub(crate) fn attentions_item(all: &[Array4<f32>], item: usize) -> Vec<Array4<f32>> {
+    all.iter().map(|one| one.slice_axis(Axis(0), Slice::from(item..=item)).to_owned()).collect()
+}
 
-    /// Keeps a copy of the tokens [B, S, D].
-    pub(crate) fn hidden_state(&mut self, x: &[f32]) {
-        let dim = self.dim;
-        self.hidden_tensor(|| array3(dim, x.to_vec()).into_dyn());
-    }
-
-    /// Keeps a tensor as it is.
-    pub(crate) fn hidden_tensor(&mut self, make: impl FnOnce() -> ArrayD<f32>) {
-        if let Some(states) = &mut self.hidden_states {
-            states.push(make());
-        }
-    }
-
-    /// Keeps the normed tokens in place of the last layer's output.
-    pub(crate) fn replace_last_hidden_state(&mut self, normed: &[f32]) {
-        self.hidden_states.as_mut().and_then(Vec::pop);
-        self.hidden_state(normed);
-    }
-
-    /// Room for the probabilities [B, A, S, S] of the next layer, when the eager attention is to run.
-    pub(crate) fn attention(&mut self, shape: &TokenShape, heads: usize) -> Option<&mut [f32]> {
-        let dim = (shape.batch, heads, shape.tokens(), shape.tokens());
-        match &mut self.attentions {
-            Attentions::Fused => None,
-            Attentions::Dropped(one) => {
-                one.resize(dim.0 * dim.1 * dim.2 * dim.3, 0.0);
-                Some(one)
-            }
-            Attentions::Kept(all) => {
-                all.push(Array4::zeros(dim));
-                all.last_mut()?.as_slice_mut()
-            }
-        }
-    }
+/// The patch tokens of [B, S, D] as a map [B, D, rows, cols].
+pub(crate) fn token_map(tokens: &Array3<f32>, prefix: usize, grid: Grid) -> Array4<f32> {
+    let (batch, _, width) = tokens.dim();
+    let patches = tokens.slice(s![.., prefix.., ..]).permuted_axes([0, 2, 1]);
+    #[allow(clippy::expect_used)] // there are rows·cols tokens after the prefix
+    patches
+        .as_standard_layout()
+        .into_owned()
+        .into_shape_with_order((batch, width, grid.rows, grid.cols))
+        .expect("as many tokens as the grid has patches")
 }
 
 /// A [B, S, D] array over its elements in order.

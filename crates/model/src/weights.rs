@@ -33,6 +33,11 @@ impl<'a> Weights<'a> {
         Ok(self.tensors.read_f32(&self.name(name), shape)?)
     }
 
+    /// Whether the checkpoint has the tensor `name` below this place.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.tensors.contains(&self.name(name))
+    }
+
     fn name(&self, name: impl std::fmt::Display) -> String {
         if self.path.is_empty() { name.to_string() } else { format!("{}.{name}", self.path) }
     }

@@ -57,7 +57,7 @@ fn push_outputs(writer: &mut TensorWriter, outputs: &Outputs) -> Result<(), CliE
     };
     push("last_hidden_state", outputs.last_hidden_state.view().into_dyn())?;
     push("pooler_output", outputs.pooler_output.view().into_dyn())?;
-    for (i, state) in outputs.hidden_states.iter().flatten().enumerate() {
+    for (i, state) in outputs.hidden_states.iter().flat_map(dinoxide::HiddenStates::iter) {
         push(&format!("hidden_states.{i}"), state.view())?;
     }
     for (i, attention) in outputs.attentions.iter().flatten().enumerate() {

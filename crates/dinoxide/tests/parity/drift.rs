@@ -88,7 +88,7 @@ fn tied_last_hidden_states_are_the_normed_ones() {
     let checkpoint = Checkpoint::from_bytes(&config, None, read("model.safetensors")).unwrap();
     let model = Model::from_checkpoint(&checkpoint, ContextOptions::default()).unwrap();
     let golden = Golden::open(&fixture("dinov2/golden-small.safetensors")).unwrap();
-    let asked = Inputs { output_hidden_states: true, ..Inputs::new(golden.pixel_values()) };
+    let asked = Inputs { output_hidden_states: true.into(), ..Inputs::new(golden.pixel_values()) };
     let outputs = model.forward(&asked).unwrap();
     let states = outputs.hidden_states.unwrap();
     assert_eq!(states.len(), 3);

@@ -47,7 +47,7 @@ fn asking_for_hidden_states_changes_no_bit() {
     for name in NAMES {
         let model = model(name, Isa::best(), 2);
         let pixels = pixels(1, 40, 56);
-        let asked = Inputs { output_hidden_states: true, ..Inputs::new(pixels.view()) };
+        let asked = Inputs { output_hidden_states: true.into(), ..Inputs::new(pixels.view()) };
         assert_eq!(bits(&model.forward(&asked).unwrap()), bits(&forward(&model, pixels.view())), "{name}");
     }
 }

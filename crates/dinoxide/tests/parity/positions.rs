@@ -5,7 +5,7 @@ use dinoxide::{Inputs, Isa, Outputs, hash32};
 use ndarray::{Array4, Axis, s};
 
 fn hidden_states(name: &str, pixels: &Array4<f32>) -> Outputs {
-    let inputs = Inputs { output_hidden_states: true, ..Inputs::new(pixels.view()) };
+    let inputs = Inputs { output_hidden_states: true.into(), ..Inputs::new(pixels.view()) };
     model(name, Isa::best(), 2).forward(&inputs).unwrap()
 }
 

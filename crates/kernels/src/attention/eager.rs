@@ -51,9 +51,10 @@ impl Operation for EagerJob<'_> {
                 },
             );
         }
-        for row in rows.chunks_exact_mut(tokens) {
+        for (query, row) in queries.clone().zip(rows.chunks_exact_mut(tokens)) {
             head.mask(row, 0..tokens);
             softmax::softmax(simd, row);
+            head.drop(row, query);
         }
         for block in head.key_blocks() {
             let values = pack::values::<S>(&head, block.clone(), work.values);

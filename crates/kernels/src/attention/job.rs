@@ -7,7 +7,7 @@
 use super::shared::SharedRows;
 use super::softmax::{Running, mask};
 use super::tile::{self, MAX_KEYS, MAX_ROWS, Panels, SCORES_STRIDE, Scores, row_granularity, tile_rows};
-use super::{AttentionShape, MOST_QUERIES, Qkv, pack};
+use super::{AttentionShape, Dropout, MOST_QUERIES, Qkv, pack};
 use crate::Context;
 use crate::simd::{Operation, Simd};
 use std::ops::Range;
@@ -20,6 +20,7 @@ pub(super) struct Head<'a> {
     v: &'a [f32],
     row_stride: usize,
     key_mask: Option<&'a [bool]>,
+    dropout: Option<Dropout<'a>>,
     pub(super) tokens: usize,
     pub(super) head_dim: usize,
     scale: f32,
@@ -40,6 +41,7 @@ impl<'a> Head<'a> {
             v: &qkv.v[start..],
             row_stride: qkv.row_stride,
             key_mask: qkv.key_mask.map(|mask| &mask[b * tokens..][..tokens]),
+            dropout: qkv.dropout,
             tokens,
             head_dim,
             scale,
@@ -83,6 +85,18 @@ impl<'a> Head<'a> {
         if let Some(takes_part) = self.key_mask {
             mask(scores, &takes_part[keys]);
         }
+    }
+
+    /// Whether no key takes part.
+    fn is_masked_whole(&self) -> bool {
+        self.key_mask.is_some_and(|takes_part| !takes_part.contains(&true))
+    }
+
+    /// Drops probabilities of a row of a query over all keys.
+    pub(super) fn drop(&self, probabilities: &mut [f32], query: usize) {
+        let Some(Dropout { keep, scale }) = self.dropout else { return };
+        let keep = &keep[(self.index * self.tokens + query) * self.tokens..];
+        probabilities.iter_mut().zip(keep).for_each(|(p, keep)| *p = if *keep { *p * scale } else { 0.0 });
     }
 
     /// Writes one row of sums, times `factor`, to its place.
@@ -170,6 +184,10 @@ impl Operation for Job<'_> {
         let Self { ctx, ref head, ref queries, out } = self;
         let mut buffer = ctx.scratch(Work::len::<S>(head, queries.len()));
         let work = Work::new::<S>(head, queries.len(), &mut buffer);
+        if head.is_masked_whole() {
+            queries.clone().for_each(|query| head.store(out, query, work.sums, 1.0));
+            return;
+        }
         let mut running = [Running::START; MOST_QUERIES];
         pack::queries::<S>(head, queries.clone(), head.factor(), work.queries);
         for range in head.key_blocks() {

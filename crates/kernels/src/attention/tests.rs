@@ -38,7 +38,7 @@ impl Input {
 
     fn qkv(&self) -> Qkv<'_> {
         let [q, k, v] = [0, 1, 2].map(|i| &self.data[(i * self.width).min(self.data.len())..]);
-        Qkv { q, k, v, row_stride: self.row_stride, key_mask: self.key_mask.as_deref() }
+        Qkv { q, k, v, row_stride: self.row_stride, key_mask: self.key_mask.as_deref(), dropout: None }
     }
 }
 
@@ -55,13 +55,29 @@ fn run_eager(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) -> (Vec<f32>,
     (probabilities, out)
 }
 
+/// The twin's result as the fused form gives it: 0 for items whose keys are all masked.
+fn fused(shape: &AttentionShape, qkv: &Qkv<'_>, want: &[f32]) -> Vec<f32> {
+    let mut want = want.to_vec();
+    for (mask, item) in qkv
+        .key_mask
+        .unwrap_or_default()
+        .chunks(shape.tokens)
+        .zip(want.chunks_mut(shape.tokens * shape.heads * shape.head_dim))
+    {
+        if !mask.contains(&true) {
+            item.fill(0.0);
+        }
+    }
+    want
+}
+
 /// Both forms against the twin; values are of order 1.
 fn assert_equals_twin(name: &str, ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) {
     let mut want = vec![0.0; shape.batch * shape.tokens * shape.heads * shape.head_dim];
     let mut want_p = vec![0.0; shape.batch * shape.heads * shape.tokens * shape.tokens];
     reference::attention(shape, qkv, Some(&mut want_p), &mut want);
     let name = format!("{} {name} {shape:?}", ctx.isa());
-    assert_close(&name, &run(ctx, shape, qkv), &want, ATTENTION_MAX_ABS);
+    assert_close(&name, &run(ctx, shape, qkv), &fused(shape, qkv, &want), ATTENTION_MAX_ABS);
     let (p, out) = run_eager(ctx, shape, qkv);
     assert_close(&name, &out, &want, ATTENTION_MAX_ABS);
     assert_close(&name, &p, &want_p, PROBABILITY_MAX_ABS);
@@ -102,7 +118,7 @@ fn attention_equals_its_twin_over_several_blocks_of_keys() {
 }
 
 #[test]
-fn masked_keys_take_no_part_and_all_masked_means_all_alike() {
+fn masked_keys_take_no_part_and_all_masked_means_none_fused_and_all_alike_eager() {
     for ctx in contexts(2) {
         for tokens in [1, 5, 37, 600] {
             let shape = shape(3, 2, tokens, 20);
@@ -115,6 +131,24 @@ fn masked_keys_take_no_part_and_all_masked_means_all_alike() {
             };
             input.key_mask = Some((0..3 * tokens).map(keep).collect());
             assert_equals_twin("mask", &ctx, &shape, &input.qkv());
+        }
+    }
+}
+
+#[test]
+fn dropped_probabilities_are_zero_and_the_others_grow() {
+    for ctx in contexts(2) {
+        for tokens in [5, 37, 600] {
+            let shape = shape(2, 2, tokens, 20);
+            let input = Input::new(&shape, 0);
+            let keep: Vec<bool> = (0..4 * tokens * tokens).map(|i| i % 7 < 5 && i % 3 > 0).collect();
+            let qkv = Qkv { dropout: Some(Dropout { keep: &keep, scale: 1.25 }), ..input.qkv() };
+            let (mut want, mut want_p) = (vec![0.0; 2 * tokens * 40], vec![0.0; keep.len()]);
+            reference::attention(&shape, &qkv, Some(&mut want_p), &mut want);
+            let (p, out) = run_eager(&ctx, &shape, &qkv);
+            assert_close(ctx.isa().name(), &p, &want_p, PROBABILITY_MAX_ABS);
+            assert_close(ctx.isa().name(), &out, &want, ATTENTION_MAX_ABS);
+            assert!(p.iter().zip(&keep).all(|(p, keep)| (*p > 0.0) == *keep));
         }
     }
 }
@@ -201,7 +235,7 @@ fn no_tokens_are_no_work() {
 #[test]
 #[should_panic(expected = "out of")]
 fn sizes_too_large_to_count_are_not_taken_for_small_ones() {
-    let qkv = Qkv { q: &[], k: &[], v: &[], row_stride: 1, key_mask: None };
+    let qkv = Qkv { q: &[], k: &[], v: &[], row_stride: 1, key_mask: None, dropout: None };
     attention(&contexts(1)[0], &shape(1 << 32, 1, 1 << 32, 1), &qkv, &mut []);
 }
 
@@ -209,6 +243,6 @@ fn sizes_too_large_to_count_are_not_taken_for_small_ones() {
 #[should_panic(expected = "probabilities of")]
 fn more_probabilities_than_can_be_counted_are_refused() {
     let (tokens, mut out) = (1 << 32, []);
-    let qkv = Qkv { q: &[], k: &[], v: &[], row_stride: 1, key_mask: None };
+    let qkv = Qkv { q: &[], k: &[], v: &[], row_stride: 1, key_mask: None, dropout: None };
     attention_with_probabilities(&contexts(1)[0], &shape(1, 1, tokens, 0), &qkv, &mut [], &mut out);
 }

@@ -11,12 +11,14 @@ use crate::{
         encoder::Encoder,
         layer::Layer,
         layer_norm::LayerNorm,
+        mask_token::{MaskRule, MaskToken},
         mlp::{Mlp, MlpShape},
         patch_embed::{PatchConfig, PatchEmbed},
         position_table::{PositionTable, TableResize},
         prefix::Prefix,
-        vit::{Positions, Vit},
+        vit::{Positions, StageRules, Vit},
     },
+    train::TrainRates,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::{Dinov2Config, Dinov2WithRegistersConfig};
@@ -24,9 +26,19 @@ use dinoxide_kernels::Activation;
 
 const ATTENTION: [&str; 4] = ["attention.query", "attention.key", "attention.value", "output.dense"];
 
+/// Where plain DINOv2 and the one with registers differ.
+struct Variant {
+    model_type: &'static str,
+    registers: usize,
+    resize: TableResize,
+    mask: MaskRule,
+}
+
 /// Reads a plain DINOv2.
 pub(crate) fn load(weights: &Weights<'_>, config: &Dinov2Config) -> Result<Vit, ModelError> {
-    load_variant(weights, config, 0, TableResize::Bicubic)
+    let variant =
+        Variant { model_type: "dinov2", registers: 0, resize: TableResize::Bicubic, mask: MaskRule::Blend };
+    load_variant(weights, config, &variant)
 }
 
 /// Reads a DINOv2 with registers.
@@ -34,15 +46,16 @@ pub(crate) fn load_with_registers(
     weights: &Weights<'_>,
     config: &Dinov2WithRegistersConfig,
 ) -> Result<Vit, ModelError> {
-    load_variant(weights, &config.base, config.num_register_tokens, TableResize::BicubicAntialias)
+    let variant = Variant {
+        model_type: "dinov2_with_registers",
+        registers: config.num_register_tokens,
+        resize: TableResize::BicubicAntialias,
+        mask: MaskRule::Select,
+    };
+    load_variant(weights, &config.base, &variant)
 }
 
-fn load_variant(
-    weights: &Weights<'_>,
-    config: &Dinov2Config,
-    registers: usize,
-    resize: TableResize,
-) -> Result<Vit, ModelError> {
+fn load_variant(weights: &Weights<'_>, config: &Dinov2Config, variant: &Variant) -> Result<Vit, ModelError> {
     let (width, eps) = (config.hidden_size, config.layer_norm_eps);
     let (embeddings, native) = (weights.at("embeddings"), config.position_grid());
     let patch = (config.patch_size.height, config.patch_size.width);
@@ -58,13 +71,25 @@ fn load_variant(
         let place = weights.at(format_args!("encoder.layer.{i}"));
         Layer::load(&place, &attention, eps, |mlp| load_mlp(mlp, config))
     };
-    let table = PositionTable::load(&embeddings, native.height * native.width, width, resize)?;
+    let table = PositionTable::load(&embeddings, native.height * native.width, width, variant.resize)?;
+    let mask_token = match config.use_mask_token {
+        true => MaskToken::load(&embeddings, &[1, width], variant.mask)?,
+        false => MaskToken::none(),
+    };
     Ok(Vit {
+        model_type: variant.model_type,
         patch_embed: PatchEmbed::load(&embeddings.at("patch_embeddings.projection"), patch)?,
-        prefix: Prefix::load(&embeddings, registers, width)?,
+        mask_token,
+        prefix: Prefix::load(&embeddings, variant.registers, width)?,
         positions: Positions::Table(table),
         encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
         norm: LayerNorm::load(&weights.at("layernorm"), width, eps)?,
+        rates: TrainRates {
+            embedding: config.hidden_dropout_prob,
+            attention: config.attention_probs_dropout_prob,
+            drop_path: config.drop_path_rate,
+        },
+        stage_rules: StageRules { always_norm_last: false, keep_prefix: true, class_tokens: false },
         tie_last_hidden_states: config.common.tie_last_hidden_states == Some(true),
     })
 }

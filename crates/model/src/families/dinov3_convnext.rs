@@ -5,15 +5,17 @@
 //! Source: Transformers 5.24 `models/dinov3_convnext/modeling_dinov3_convnext.py`.
 
 use crate::{
-    Grid, Inputs, ModelError, Outputs,
+    BackboneOptions, BackboneOutputs, Grid, Inputs, ModelError, Outputs,
     layers::{
         convnext::{ConvNextLayer, Downsample, Map},
         layer_norm::LayerNorm,
     },
     memory,
-    outputs::Record,
+    outputs::HiddenStates,
     pixels::{slice, standard},
+    record::{Record, States},
     shape::TokenShape,
+    train::drop_path,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::DINOv3ConvNextConfig;
@@ -31,9 +33,20 @@ struct Stage {
 #[derive(Debug)]
 pub(crate) struct DINOv3ConvNext {
     stages: Vec<Stage>,
-    layer_norm: LayerNorm,
+    /// A backbone's checkpoint has none.
+    layer_norm: Option<LayerNorm>,
     num_channels: usize,
     hidden_size: usize,
+    drop_path_rate: f64,
+}
+
+const MODEL_TYPE: &str = "dinov3_convnext";
+
+/// The last stage's map, and the hidden states that were kept.
+struct Encoded {
+    shape: TokenShape,
+    map: Map,
+    states: States,
 }
 
 impl DINOv3ConvNext {
@@ -53,11 +66,14 @@ impl DINOv3ConvNext {
             Ok::<_, ModelError>(Stage { downsample, layers })
         };
         let hidden_size = config.hidden_sizes.last().copied().unwrap_or(0);
+        let layer_norm = weights.at("layer_norm");
+        let has_norm = layer_norm.contains("weight");
         Ok(Self {
             stages: (0..config.hidden_sizes.len()).map(stage).collect::<Result<_, _>>()?,
-            layer_norm: LayerNorm::load(&weights.at("layer_norm"), hidden_size, eps)?,
+            layer_norm: has_norm.then(|| LayerNorm::load(&layer_norm, hidden_size, eps)).transpose()?,
             num_channels: config.num_channels,
             hidden_size,
+            drop_path_rate: config.drop_path_rate,
         })
     }
 
@@ -69,24 +85,74 @@ impl DINOv3ConvNext {
 
     /// From pixels to the normed tokens.
     pub(crate) fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
+        let layer_norm = self.layer_norm.as_ref().ok_or(ModelError::NoFinalNorm)?;
+        let wanted = inputs.output_hidden_states.wanted(self.stages.len() + 1);
+        let Encoded { shape, map, states } = self.encode(ctx, inputs, wanted.clone().unwrap_or_default())?;
+        let tokens = pooled_first(&map); // [B, 1 + h·w, C]
+        let mut normed = vec![0.0; tokens.len()];
+        layer_norm.forward(ctx, &tokens, &mut normed);
+        Ok(Outputs::new(&shape, normed, wanted.map(|_| HiddenStates::all(states)), None))
+    }
+
+    /// From pixels to the maps of the chosen stages, as they are.
+    pub(crate) fn forward_backbone(
+        &self,
+        ctx: &Context,
+        inputs: &Inputs<'_>,
+        options: &BackboneOptions,
+    ) -> Result<BackboneOutputs, ModelError> {
+        if options.return_class_token {
+            return Err(ModelError::NoClassTokens { model_type: MODEL_TYPE });
+        }
+        let count = self.stages.len() + 1;
+        let chosen = options.chosen(count)?;
+        let wanted = inputs.output_hidden_states.wanted(count);
+        let union = |i: usize| chosen[i] || wanted.as_ref().is_some_and(|wanted| wanted[i]);
+        let Encoded { shape, states, .. } = self.encode(ctx, inputs, (0..count).map(union).collect())?;
+        let hidden_states = wanted.map(|wanted| HiddenStates::select(&states, &wanted));
+        let maps = states.into_iter().zip(chosen).filter(|(_, chosen)| *chosen);
+        let feature_maps = maps.filter_map(|(map, _)| map).collect();
+        Ok(BackboneOutputs {
+            feature_maps,
+            cls_tokens: None,
+            hidden_states,
+            attentions: None,
+            grid: shape.grid,
+        })
+    }
+
+    /// From pixels through all stages.
+    fn encode(&self, ctx: &Context, inputs: &Inputs<'_>, kept: Vec<bool>) -> Result<Encoded, ModelError> {
         let pixels = &inputs.pixel_values;
+        inputs.refuse("bool_masked_pos", MODEL_TYPE)?;
+        inputs.refuse("attention_mask", MODEL_TYPE)?;
+        if inputs.output_attentions {
+            return Err(ModelError::NoAttentions { model_type: MODEL_TYPE });
+        }
         let shape = self.shape(pixels)?;
         self.check_memory(pixels)?;
-        let mut record = Record::new(inputs, &shape);
+        let mut record = Record::new(inputs, &shape, kept, false);
         record.hidden_tensor(|| pixels.to_owned().into_dyn());
 
         let mut map = self.first_map(ctx, pixels);
+        let mut branches = self.drop_path_rates().into_iter().enumerate();
         for (s, stage) in self.stages.iter().enumerate() {
             if s > 0 {
                 map = stage.downsample.forward(ctx, &map);
             }
-            stage.forward_layers(ctx, &mut map);
+            let factors = |(branch, rate)| drop_path(inputs.train?, branch, rate, shape.batch);
+            let factors: Vec<_> = branches.by_ref().take(stage.layers.len()).map(factors).collect();
+            stage.forward_layers(ctx, &mut map, &factors);
             record.hidden_tensor(|| channels_first(&map));
         }
-        let tokens = pooled_first(&map); // [B, 1 + h·w, C]
-        let mut normed = vec![0.0; tokens.len()];
-        self.layer_norm.forward(ctx, &tokens, &mut normed);
-        Ok(Outputs::new(&shape, normed, record))
+        Ok(Encoded { shape, map, states: record.into_parts().0 })
+    }
+
+    /// The drop path rate of every layer, from 0 to `drop_path_rate` in equal steps.
+    fn drop_path_rates(&self) -> Vec<f64> {
+        let layers: usize = self.stages.iter().map(|stage| stage.layers.len()).sum();
+        let step = self.drop_path_rate / (layers.max(2) - 1) as f64;
+        (0..layers).map(|layer| layer as f64 * step).collect()
     }
 
     /// The token shape of the result: the strides floor, one stage after the other.
@@ -129,10 +195,11 @@ impl Stage {
         self.layers.iter().map(ConvNextLayer::scratch_width).max().unwrap_or(0)
     }
 
-    fn forward_layers(&self, ctx: &Context, map: &mut Map) {
+    /// `factors` are those of drop path, for each layer one a picture.
+    fn forward_layers(&self, ctx: &Context, map: &mut Map, factors: &[Option<Vec<f32>>]) {
         let mut scratch = ctx.scratch(map.rows() * self.scratch_width());
-        for layer in &self.layers {
-            layer.forward(ctx, map, &mut scratch);
+        for (layer, factors) in self.layers.iter().zip(factors) {
+            layer.forward(ctx, map, &mut scratch, factors.as_deref());
         }
     }
 }

@@ -6,15 +6,17 @@ use crate::{
     ModelError,
     layers::{
         attention::AttentionConfig,
-        axial_rope::AxialRope,
+        axial_rope::{Augment, AxialRope},
         encoder::Encoder,
         layer::Layer,
         layer_norm::LayerNorm,
+        mask_token::{MaskRule, MaskToken},
         mlp::{Mlp, MlpShape},
         patch_embed::{PatchConfig, PatchEmbed},
         prefix::Prefix,
-        vit::{Positions, Vit},
+        vit::{Positions, StageRules, Vit},
     },
+    train::TrainRates,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::DINOv3ViTConfig;
@@ -38,12 +40,26 @@ pub(crate) fn load(weights: &Weights<'_>, config: &DINOv3ViTConfig) -> Result<Vi
         let place = weights.at(format_args!("layer.{i}"));
         Layer::load(&place, &attention, eps, |mlp| load_mlp(mlp, config))
     };
+    let augment = Augment {
+        shift: config.pos_embed_shift,
+        jitter: config.pos_embed_jitter,
+        rescale: config.pos_embed_rescale,
+    };
     Ok(Vit {
+        model_type: "dinov3_vit",
         patch_embed: PatchEmbed::load(&embeddings.at("patch_embeddings"), patch)?,
+        mask_token: MaskToken::load(&embeddings, &[1, 1, width], MaskRule::Select)?,
         prefix: Prefix::load(&embeddings, config.num_register_tokens, width)?,
-        positions: Positions::Rope(AxialRope::new(config.head_dim(), config.rope_theta)),
+        positions: Positions::Rope(AxialRope::new(config.head_dim(), config.rope_theta, augment)),
         encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
         norm: LayerNorm::load(&weights.at("norm"), width, eps)?,
+        // Neither the embedding output nor anything but probabilities has a dropout.
+        rates: TrainRates {
+            embedding: 0.0,
+            attention: config.attention_dropout,
+            drop_path: config.drop_path_rate,
+        },
+        stage_rules: StageRules { always_norm_last: true, keep_prefix: false, class_tokens: true },
         tie_last_hidden_states: config.common.tie_last_hidden_states == Some(true),
     })
 }

@@ -8,6 +8,7 @@ use crate::{
         linear::{Linear, LinearShape},
     },
     shape::TokenShape,
+    train::KeepMask,
     weights::Weights,
 };
 use dinoxide_kernels::{
@@ -92,8 +93,9 @@ impl Attention {
             head_dim: self.head_dim,
             scale: (self.head_dim as f32).powf(-0.5),
         };
+        let dropout = input.dropout.map(KeepMask::as_dropout);
         let (q, k, v) = (&qkv[..], &qkv[width..], &qkv[2 * width..]);
-        let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: None };
+        let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: input.key_mask, dropout };
         match probabilities {
             Some(probabilities) => attention_with_probabilities(ctx, &shape, &qkv, probabilities, attended),
             None => attention(ctx, &shape, &qkv, attended),
@@ -122,4 +124,8 @@ pub(crate) struct AttentionInput<'a> {
     /// [B·S, D].
     pub(crate) x: MatRef<'a>,
     pub(crate) rope: Option<&'a RopeTable>,
+    /// [B, S]: the keys that are attended to.
+    pub(crate) key_mask: Option<&'a [bool]>,
+    /// In train mode, of the probabilities, which there must then be.
+    pub(crate) dropout: Option<&'a KeepMask>,
 }

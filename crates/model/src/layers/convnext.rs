@@ -180,14 +180,15 @@ impl ConvNextLayer {
     }
 
     /// Transforms a map in place; `scratch` has [`Self::scratch_width`] floats a pixel.
-    pub(crate) fn forward(&self, ctx: &Context, x: &mut Map, scratch: &mut [f32]) {
+    /// In train mode, `factors` is what drop path multiplies the branch by, one for each picture.
+    pub(crate) fn forward(&self, ctx: &Context, x: &mut Map, scratch: &mut [f32], factors: Option<&[f32]>) {
         let (rows, channels) = (x.rows(), x.channels);
         let (convolved, scratch) = scratch.split_at_mut(rows * channels);
         let (normed, scratch) = scratch.split_at_mut(rows * channels);
         let shape = DepthwiseShape { batch: x.batch, height: x.height, width: x.width, channels };
         depthwise_conv7(ctx, &shape, &x.data, &self.depthwise_weight, &self.depthwise_bias, convolved);
         self.norm.forward(ctx, convolved, normed);
-        let residual = Residual { x: &mut x.data, scale: &self.gamma };
+        let residual = Residual { x: &mut x.data, scale: &self.gamma, factors };
         self.pointwise.forward(ctx, MatRef::new(normed, rows, channels), scratch, residual);
     }
 }

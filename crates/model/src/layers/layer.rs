@@ -11,6 +11,7 @@ use crate::{
         mlp::Mlp,
     },
     shape::TokenShape,
+    train::LayerDraws,
     weights::Weights,
 };
 use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef};
@@ -19,15 +20,31 @@ use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef};
 pub(crate) struct Residual<'a> {
     pub(crate) x: &'a mut [f32],
     pub(crate) scale: &'a [f32],
+    /// In train mode, what drop path multiplies the branch by, a factor for each picture.
+    pub(crate) factors: Option<&'a [f32]>,
 }
 
 impl Residual<'_> {
     /// `x += scale ⊙ linear(input)`; `input` has a row a token.
     pub(crate) fn add(self, ctx: &Context, linear: &Linear, input: MatRef<'_>) {
-        let mut out = MatMut::new(self.x, input.rows(), linear.outputs());
-        let epilogue = Epilogue { scale: Some(self.scale), accumulate: true, ..Epilogue::default() };
-        linear.forward(ctx, input, &mut out, epilogue);
+        let Some(factors) = self.factors.filter(|factors| !factors.is_empty()) else {
+            let mut out = MatMut::new(self.x, input.rows(), linear.outputs());
+            linear.forward(ctx, input, &mut out, add_scaled(self.scale));
+            return;
+        };
+        let rows = input.rows() / factors.len();
+        let items = self.x.chunks_exact_mut(rows * linear.outputs());
+        for (item, (x, &factor)) in items.zip(factors).enumerate().filter(|(_, (_, factor))| **factor > 0.0) {
+            let scale: Vec<f32> = self.scale.iter().map(|scale| scale * factor).collect();
+            let mut out = MatMut::new(x, rows, linear.outputs());
+            linear.forward(ctx, input.rows_from(item * rows, rows), &mut out, add_scaled(&scale));
+        }
     }
+}
+
+/// `out += scale ⊙ result`.
+fn add_scaled(scale: &[f32]) -> Epilogue<'_> {
+    Epilogue { scale: Some(scale), accumulate: true, ..Epilogue::default() }
 }
 
 /// A transformer layer.
@@ -83,15 +100,17 @@ impl Layer {
         call: LayerCall<'_>,
         probabilities: Option<&mut [f32]>,
     ) {
-        let LayerCall { shape, rope, scratch } = call;
+        let LayerCall { shape, rope, key_mask, drawn, scratch } = call;
+        let factors = |branch: usize| drawn.and_then(|drawn| drawn.branches[branch].as_deref());
         let (rows, width) = (shape.rows(), shape.hidden_size);
         let (normed, scratch) = scratch.split_at_mut(shape.len());
         self.norm1.forward(ctx, x, normed);
-        let input = AttentionInput { shape, x: MatRef::new(normed, rows, width), rope };
-        let residual = Residual { x: &mut *x, scale: &self.layer_scale1 };
+        let dropout = drawn.and_then(|drawn| drawn.attention.as_ref());
+        let input = AttentionInput { shape, x: MatRef::new(normed, rows, width), rope, key_mask, dropout };
+        let residual = Residual { x: &mut *x, scale: &self.layer_scale1, factors: factors(0) };
         self.attention.forward(ctx, &input, scratch, probabilities, residual);
         self.norm2.forward(ctx, x, normed);
-        let residual = Residual { x, scale: &self.layer_scale2 };
+        let residual = Residual { x, scale: &self.layer_scale2, factors: factors(1) };
         self.mlp.forward(ctx, MatRef::new(normed, rows, width), scratch, residual);
     }
 }
@@ -100,5 +119,9 @@ impl Layer {
 pub(crate) struct LayerCall<'a> {
     pub(crate) shape: TokenShape,
     pub(crate) rope: Option<&'a RopeTable>,
+    /// [B, S]: the keys that are attended to.
+    pub(crate) key_mask: Option<&'a [bool]>,
+    /// In train mode.
+    pub(crate) drawn: Option<&'a LayerDraws>,
     pub(crate) scratch: &'a mut [f32],
 }

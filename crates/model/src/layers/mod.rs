@@ -8,6 +8,7 @@ pub(crate) mod encoder;
 pub(crate) mod layer;
 pub(crate) mod layer_norm;
 pub(crate) mod linear;
+pub(crate) mod mask_token;
 pub(crate) mod mlp;
 pub(crate) mod patch_embed;
 pub(crate) mod position_table;

@@ -1,0 +1,163 @@
+//! The losses of a classifier, by `problem_type`: mean squared error, cross entropy, binary cross entropy with logits.
+//!
+//! Where the config does not say it, one label means regression, integer labels mean a single label, floats several. Sums in f64.
+//! Source: `loss/loss_utils.py: ForSequenceClassificationLoss` of Transformers 5.24.
+
+use crate::ModelError;
+use dinoxide_checkpoint::config::ProblemType;
+use ndarray::{ArrayView1, ArrayView2, ArrayViewD};
+
+/// The label that does not count.
+pub const IGNORED_LABEL: i64 = -100;
+
+/// What the logits are compared with.
+#[derive(Debug, Clone, Copy)]
+pub enum Labels<'a> {
+    /// A class for each item, [B]; [`IGNORED_LABEL`] does not count.
+    Classes(ArrayView1<'a, i64>),
+    /// Values: [B] or [B, 1] for one label, else [B, labels].
+    Values(&'a ArrayViewD<'a, f32>),
+}
+
+impl Labels<'_> {
+    /// The problem type of a classifier of `num_labels` with these labels, where the config does not say it.
+    #[must_use]
+    pub fn problem_type(&self, num_labels: usize) -> ProblemType {
+        match self {
+            _ if num_labels == 1 => ProblemType::Regression,
+            Self::Classes(_) if num_labels > 1 => ProblemType::SingleLabelClassification,
+            Self::Classes(_) | Self::Values(_) => ProblemType::MultiLabelClassification,
+        }
+    }
+}
+
+/// The loss of logits [B, labels].
+///
+/// # Errors
+/// Labels of another shape or kind than the problem type asks for; a label that is no class.
+pub fn loss(
+    problem_type: ProblemType,
+    logits: &ArrayView2<'_, f32>,
+    labels: Labels<'_>,
+) -> Result<f32, ModelError> {
+    match (problem_type, labels) {
+        (ProblemType::SingleLabelClassification, Labels::Classes(classes)) => {
+            if classes.len() != logits.nrows() {
+                return Err(do_not_fit(problem_type, logits, labels));
+            }
+            cross_entropy(logits, &classes)
+        }
+        (ProblemType::Regression, Labels::Values(values)) => {
+            let fits =
+                values.shape() == logits.shape() || (logits.ncols() == 1 && values.len() == logits.nrows());
+            if !fits {
+                return Err(do_not_fit(problem_type, logits, labels));
+            }
+            Ok(mean(logits, values, |x, y| (x - y).powi(2)))
+        }
+        (ProblemType::Regression, Labels::Classes(classes)) if logits.ncols() == 1 => {
+            if classes.len() != logits.nrows() {
+                return Err(do_not_fit(problem_type, logits, labels));
+            }
+            let values = classes.mapv(|class| class as f32).into_dyn();
+            Ok(mean(logits, &values.view(), |x, y| (x - y).powi(2)))
+        }
+        (ProblemType::MultiLabelClassification, Labels::Values(values))
+            if values.shape() == logits.shape() =>
+        {
+            // −(y·log σ(x) + (1 − y)·log(1 − σ(x))), in the form that does not overflow.
+            Ok(mean(logits, values, |x, y| x.max(0.0) - x * y + (-x.abs()).exp().ln_1p()))
+        }
+        _ => Err(do_not_fit(problem_type, logits, labels)),
+    }
+}
+
+/// The mean of `term(logit, value)` over all elements.
+fn mean(logits: &ArrayView2<'_, f32>, values: &ArrayViewD<'_, f32>, term: impl Fn(f64, f64) -> f64) -> f32 {
+    let terms = logits.iter().zip(values).map(|(&x, &y)| term(f64::from(x), f64::from(y)));
+    (terms.sum::<f64>() / logits.len() as f64) as f32
+}
+
+/// The mean of −log softmax(logits)[class] over the items that count; NaN when none does.
+fn cross_entropy(logits: &ArrayView2<'_, f32>, classes: &ArrayView1<'_, i64>) -> Result<f32, ModelError> {
+    let (mut sum, mut counted) = (0.0_f64, 0_usize);
+    for (item, (row, &label)) in logits.rows().into_iter().zip(classes).enumerate() {
+        if label == IGNORED_LABEL {
+            continue;
+        }
+        let class = usize::try_from(label).ok().filter(|&class| class < row.len());
+        let class = class.ok_or(ModelError::LabelOutOfRange { item, label, classes: row.len() })?;
+        let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let total: f64 = row.iter().map(|&x| f64::from(x - largest).exp()).sum();
+        sum += total.ln() - f64::from(row[class] - largest);
+        counted += 1;
+    }
+    Ok((sum / counted as f64) as f32)
+}
+
+fn do_not_fit(problem_type: ProblemType, logits: &ArrayView2<'_, f32>, labels: Labels<'_>) -> ModelError {
+    let (kind, got) = match labels {
+        Labels::Classes(classes) => ("integers", classes.shape().to_vec()),
+        Labels::Values(values) => ("floats", values.shape().to_vec()),
+    };
+    ModelError::Labels { kind, got, logits: logits.shape().to_vec(), problem_type: problem_type.name() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Array1, ArrayD, IxDyn, arr1, arr2};
+
+    fn single(logits: [[f32; 3]; 2], classes: [i64; 2]) -> Result<f32, ModelError> {
+        let classes: Array1<i64> = arr1(&classes);
+        loss(ProblemType::SingleLabelClassification, &arr2(&logits).view(), Labels::Classes(classes.view()))
+    }
+
+    #[test]
+    fn equal_logits_cost_the_logarithm_of_the_classes_and_large_ones_do_not_overflow() {
+        assert_eq!(single([[5.0; 3]; 2], [0, 2]).unwrap(), 3.0_f32.ln());
+        assert_eq!(single([[1e30, 0.0, -1e30], [0.0, 1e30, 0.0]], [0, 1]).unwrap(), 0.0);
+    }
+
+    #[test]
+    fn ignored_labels_do_not_count_and_nothing_left_is_not_a_number() {
+        let logits = [[1.0, 2.0, 3.0], [0.0, 0.0, 9.0]];
+        let alone = single([logits[1], logits[1]], [2, 2]).unwrap();
+        assert_eq!(single(logits, [IGNORED_LABEL, 2]).unwrap(), alone);
+        assert!(single(logits, [IGNORED_LABEL; 2]).unwrap().is_nan());
+    }
+
+    #[test]
+    fn labels_that_do_not_fit_are_errors() {
+        let logits = arr2(&[[0.0_f32; 3]; 2]);
+        for label in [3, -1, i64::MIN] {
+            assert!(matches!(
+                single([[0.0; 3]; 2], [0, label]),
+                Err(ModelError::LabelOutOfRange { item: 1, .. })
+            ));
+        }
+        let classes = arr1(&[0_i64; 3]);
+        let values = ArrayD::<f32>::zeros(IxDyn(&[2, 2]));
+        let values = values.view();
+        for (problem_type, labels) in [
+            (ProblemType::SingleLabelClassification, Labels::Classes(classes.view())),
+            (ProblemType::SingleLabelClassification, Labels::Values(&values)),
+            (ProblemType::MultiLabelClassification, Labels::Classes(classes.view())),
+            (ProblemType::MultiLabelClassification, Labels::Values(&values)),
+            (ProblemType::Regression, Labels::Values(&values)),
+        ] {
+            let error = loss(problem_type, &logits.view(), labels).unwrap_err();
+            assert!(matches!(error, ModelError::Labels { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_problem_type_follows_from_labels() {
+        let (classes, values) = (arr1(&[0_i64]), ArrayD::<f32>::zeros(IxDyn(&[1])));
+        let values = values.view();
+        assert_eq!(Labels::Classes(classes.view()).problem_type(1), ProblemType::Regression);
+        assert_eq!(Labels::Classes(classes.view()).problem_type(2), ProblemType::SingleLabelClassification);
+        assert_eq!(Labels::Classes(classes.view()).problem_type(0), ProblemType::MultiLabelClassification);
+        assert_eq!(Labels::Values(&values).problem_type(2), ProblemType::MultiLabelClassification);
+    }
+}
