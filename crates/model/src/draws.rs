@@ -6,7 +6,7 @@
 
 use rand_chacha::{
     ChaCha8Rng,
-    rand_core::{RngCore, SeedableRng},
+    rand_core::{Rng, SeedableRng},
 };
 use std::fmt::Debug;
 
