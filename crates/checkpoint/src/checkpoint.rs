@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::check;
 use crate::config::ModelConfig;
@@ -22,13 +23,13 @@ const CONFIG_FILE: &str = "config.json";
 const BUILT_IN: [&str; 3] =
     ["built-in config.json", "built-in preprocessor_config.json", "built-in model.safetensors"];
 
-/// Config, processor config and tensors of one model.
-#[derive(Debug)]
+/// Config, processor config and tensors of one model. A clone shares the tensors.
+#[derive(Debug, Clone)]
 pub struct Checkpoint {
     path: Option<PathBuf>,
     config: ModelConfig,
     processor: Result<Option<ProcessorConfig>, CheckpointError>,
-    tensors: Tensors,
+    tensors: Arc<Tensors>,
     unexpected: Vec<String>,
 }
 
@@ -76,7 +77,7 @@ impl Checkpoint {
     ) -> Result<Self, CheckpointError> {
         check::check_layout(&config, &tensors)?;
         let unexpected = check::unexpected(&config, &tensors);
-        Ok(Self { path, config, processor, tensors, unexpected })
+        Ok(Self { path, config, processor, tensors: Arc::new(tensors), unexpected })
     }
 
     /// The model's config.
