@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import json
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import torch
@@ -28,6 +29,9 @@ TWELVE, REGISTERS, ONE = "dinov2-classifier", "dinov2-with-registers-classifier"
 SMALL = {"size": {"shortest_edge": 64}, "crop_size": {"height": 56, "width": 56}}
 """Processor options that leave 14 x 14 patches of 4: quick to repeat."""
 PROBLEMS = ("regression", "single_label_classification", "multi_label_classification")
+FUNCTIONS = ("softmax", "sigmoid", "none")
+TOP = 4
+"""Labels that are kept of given logits."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ CLASSIFICATION = (
     _classify("a grey picture", pictures=GREY),
     _classify("a JPEG", pictures=COFFEE),
     *(_classify(f"top_k {k}", {"top_k": k}) for k in (None, 0, 1, 3, 12, 100, -1, -20)),
-    *(_classify(f"function {f}", {"function_to_apply": f, "top_k": 12}) for f in ("softmax", "sigmoid", "none")),
+    *(_classify(f"function {f}", {"function_to_apply": f, "top_k": 12}) for f in FUNCTIONS),
     _classify("function in capitals", {"function_to_apply": "SoftMax", "top_k": 2}),
     _classify("function unknown", {"function_to_apply": "default"}),
     _classify("a list of one", {"top_k": 2}, [CAT]),
@@ -76,9 +80,10 @@ def _extract(name: str, fixture: str, pictures: str | list[str] = CAT, **options
 
 
 V3_SMALL = {"image_processor_kwargs": {"size": {"height": 64, "width": 96}}}
+FAMILIES = ("dinov2-518", "dinov2-with-registers-518", "dinov3-vit-16", "dinov3-convnext")
 EXTRACTION = (
-    *(_extract(f"tokens, {fixture}", fixture) for fixture in ("dinov2-518", "dinov2-with-registers-518", "dinov3-vit-16", "dinov3-convnext")),
-    *(_extract(f"pooled, {fixture}", fixture, pool=True) for fixture in ("dinov2-518", "dinov2-with-registers-518", "dinov3-vit-16", "dinov3-convnext")),
+    *(_extract(f"tokens, {fixture}", fixture) for fixture in FAMILIES),
+    *(_extract(f"pooled, {fixture}", fixture, pool=True) for fixture in FAMILIES),
     _extract("processor options, dinov3-vit-16", "dinov3-vit-16", COFFEE, **V3_SMALL),
     _extract("processor options, dinov3-convnext", "dinov3-convnext", GREY, **V3_SMALL),
     _extract("a list of one", "dinov3-vit-16", [CAT], pool=True),
@@ -149,19 +154,23 @@ LOGITS = {
 }
 
 
+def _scores(logits: list[float], problem: str | None, function: str | None) -> list[dict[str, Any]]:
+    """The first labels and scores that the pipeline makes of logits."""
+    labels = {i: f"c{i}" for i in range(len(logits))}
+    config = Dinov2Config(num_hidden_layers=1, hidden_size=4, num_attention_heads=1, id2label=labels)
+    config.problem_type = problem
+    processor = AutoImageProcessor.from_pretrained(FIXTURES / TWELVE)
+    pipe = pipeline(CLASSIFY, model=Dinov2ForImageClassification(config), image_processor=processor)
+    _, _, options = pipe._sanitize_parameters(function_to_apply=function, top_k=TOP)
+    return pipe.postprocess({"logits": torch.tensor([logits])}, **options)
+
+
 def _postprocess() -> list[dict[str, Any]]:
     """Every function and problem type, from logits in float32."""
     rows = []
-    for name, logits in LOGITS.items():
-        labels = {i: f"c{i}" for i in range(len(logits))}
-        for problem in (None, *PROBLEMS):
-            for function in (None, "softmax", "sigmoid", "none"):
-                config = Dinov2Config(num_hidden_layers=1, hidden_size=4, num_attention_heads=1, id2label=labels, label2id={v: k for k, v in labels.items()})
-                config.problem_type = problem
-                pipe = pipeline(CLASSIFY, model=Dinov2ForImageClassification(config), image_processor=AutoImageProcessor.from_pretrained(FIXTURES / TWELVE))
-                _, _, options = pipe._sanitize_parameters(function_to_apply=function)
-                answer = pipe.postprocess({"logits": torch.tensor([logits])}, **options, top_k=4)
-                rows.append({"name": name, "logits": logits, "problem_type": problem, "function_to_apply": function, "top_k": 4, "expect": answer})
+    for (name, logits), problem, function in product(LOGITS.items(), (None, *PROBLEMS), (None, *FUNCTIONS)):
+        row = {"name": name, "logits": logits, "problem_type": problem, "function_to_apply": function, "top_k": TOP}
+        rows.append(row | {"expect": _scores(logits, problem, function)})
     return rows
 
 

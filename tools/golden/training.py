@@ -90,11 +90,14 @@ def _branches(model: PreTrainedModel) -> Iterator[tuple[torch.nn.Module, float]]
 @contextmanager
 def known(draws: Draws) -> Iterator[None]:
     """Replaces torch's random functions while a model runs."""
-    uniform = lambda tensor, low=0.0, high=1.0, **_: draws.uniform_(tensor, low, high)  # noqa: E731
+
+    def uniform_(tensor: torch.Tensor, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        return draws.uniform_(tensor, low, high)
+
     with (
         mock.patch("torch.nn.functional.dropout", draws.dropout),
         mock.patch("torch.rand", draws.rand),
-        mock.patch("torch.Tensor.uniform_", uniform),
+        mock.patch("torch.Tensor.uniform_", uniform_),
     ):
         yield
 
