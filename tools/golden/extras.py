@@ -132,9 +132,9 @@ def labels(folder: Path) -> None:
         _save(_load(folder, problem_type=problem), folder, f"labels-{name}", {"labels": values}, what)
     masks = {"attention_mask": _partial(folder, "attention"), "bool_masked_pos": hash32(seed_of(folder.name, "mask"), (2, PATCHES)) > 0}
     what = "cross entropy under both masks; hidden patches still count in the mean"
-    huge = folder.name == "dinov2-with-registers-classifier"  # its registers' hidden states round too coarsely for a golden
-    hidden: Hidden = "none" if huge else [-1]
-    _save(_load(folder), folder, "labels-masked", {"labels": torch.tensor([3, 10])} | masks, what, attentions=not huge, hidden=hidden)
+    huge = folder.name == "dinov2-with-registers-classifier"  # its last hidden states round too coarsely for a golden
+    hidden: Hidden = [0] if huge else [-1]
+    _save(_load(folder), folder, "labels-masked", {"labels": torch.tensor([3, 10])} | masks, what, attentions=True, hidden=hidden)
     zero = {"num_labels": 0}
     features = 2 * AutoConfig.from_pretrained(folder).hidden_size
     soft = (hash32(seed_of(folder.name, "zero"), (2, features)) + 2) / 4
