@@ -96,6 +96,7 @@ pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result
         revision: args.revision.clone(),
         cache_dir: args.cache_dir.clone(),
         offline: args.offline,
+        ..LoadOptions::default()
     };
     Ok(dinoxide::open(name, &options)?)
 }

@@ -72,7 +72,7 @@ impl Embedder {
         let EmbedOptions { batch, eager_attention, .. } = self.options;
         let options = FileOptions { batch, eager_attention, ..FileOptions::default() };
         let pool = |outputs: Outputs| (0..outputs.batch()).map(|item| self.pool(&outputs, item)).collect();
-        files::for_each_file_mapped(&self.model, &self.processor, options, paths, &pool, sink);
+        files::for_each_file_mapped(&self.model, &self.processor, &options, paths, &pool, sink);
     }
 
     /// The embedding of item `item` of a forward's outputs.

@@ -22,6 +22,14 @@ pub enum Error {
     /// The instruction set level or the number of threads cannot be had.
     #[error(transparent)]
     Kernel(#[from] KernelError),
+    /// A checkpoint of another family than the class that was asked for.
+    #[error("a {got} checkpoint, expected {expected}")]
+    WrongFamily {
+        /// `model_type` of the class.
+        expected: &'static str,
+        /// `model_type` of the checkpoint.
+        got: &'static str,
+    },
     /// A processor option that cannot be carried out.
     #[error("processor option `{option}`: {reason}")]
     ProcessorOption {

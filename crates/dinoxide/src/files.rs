@@ -5,7 +5,7 @@
 //! what is ready is given back before the next batch. So memory does not grow with the number of files, results come
 //! as they are made, and one bad picture is one error.
 
-use crate::{Error, ImageProcessor, Inputs, Model, Outputs};
+use crate::{Error, ImageProcessor, Inputs, Model, OutputHiddenStates, Runner};
 use ndarray::{Array3, Array4, ArrayView4, Axis, stack};
 use std::{
     ops::ControlFlow,
@@ -30,12 +30,12 @@ const BATCHES_PER_WAVE: usize = 4;
 const BYTES_PER_WAVE: usize = 256 << 20;
 
 /// What to compute for each picture.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileOptions {
     /// Pictures a forward; 0 chooses.
     pub batch: usize,
-    /// Also give `hidden_states`.
-    pub output_hidden_states: bool,
+    /// Which `hidden_states` to give as well.
+    pub output_hidden_states: OutputHiddenStates,
     /// Also give `attentions`.
     pub output_attentions: bool,
     /// Run the eager attention without giving its probabilities.
@@ -48,7 +48,7 @@ impl FileOptions {
     #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
     pub fn inputs<'a>(&self, pixel_values: ArrayView4<'a, f32>) -> Inputs<'a> {
         Inputs {
-            output_hidden_states: self.output_hidden_states.into(),
+            output_hidden_states: self.output_hidden_states.clone(),
             output_attentions: self.output_attentions,
             eager_attention: self.eager_attention,
             ..Inputs::new(pixel_values)
@@ -56,28 +56,28 @@ impl FileOptions {
     }
 }
 
-/// Runs the model on picture files. `sink` gets, in the order of `paths`, the index of each file and its outputs (a batch
-/// of one) or its error; it may stop the work.
-pub fn for_each_file<P: AsRef<Path> + Sync>(
-    model: &Model,
+/// Runs a model, backbone or classifier on picture files. `sink` gets, in the order of `paths`, the index of each file and its
+/// outputs (a batch of one) or its error; it may stop the work.
+pub fn for_each_file<R: Runner, P: AsRef<Path> + Sync>(
+    runner: &R,
     processor: &ImageProcessor,
-    options: FileOptions,
+    options: &FileOptions,
     paths: &[P],
-    sink: &mut dyn FnMut(usize, Result<Outputs, Error>) -> ControlFlow<()>,
+    sink: &mut dyn FnMut(usize, Result<R::Outputs, Error>) -> ControlFlow<()>,
 ) {
-    for_each_file_mapped(model, processor, options, paths, &Outputs::into_items, sink);
+    for_each_file_mapped(runner, processor, options, paths, &R::into_items, sink);
 }
 
 /// As [`for_each_file`], with what is wanted of each picture of a batch taken out of its outputs by `map`.
-pub(crate) fn for_each_file_mapped<P: AsRef<Path> + Sync, T>(
-    model: &Model,
+pub(crate) fn for_each_file_mapped<R: Runner, P: AsRef<Path> + Sync, T>(
+    runner: &R,
     processor: &ImageProcessor,
-    options: FileOptions,
+    options: &FileOptions,
     paths: &[P],
-    map: &dyn Fn(Outputs) -> Vec<T>,
+    map: &dyn Fn(R::Outputs) -> Vec<T>,
     sink: &mut dyn FnMut(usize, Result<T, Error>) -> ControlFlow<()>,
 ) {
-    let mut first = 0;
+    let (model, mut first) = (runner.base(), 0);
     while first < paths.len() {
         let mut wave = Wave::new(decode_wave(model, processor, options.batch, &paths[first..]));
         loop {
@@ -89,7 +89,7 @@ pub(crate) fn for_each_file_mapped<P: AsRef<Path> + Sync, T>(
             let Some(batch) = wave.next_batch(|pixels| batch_size(model, options, pixels.dim())) else {
                 break;
             };
-            forward_batch(model, options, &batch, map, &mut wave);
+            forward_batch(runner, options, &batch, map, &mut wave);
         }
         first += wave.results.len();
     }
@@ -145,7 +145,7 @@ impl<T> Wave<T> {
 }
 
 /// Pictures a forward, for pictures [C, H, W].
-fn batch_size(model: &Model, options: FileOptions, (_, height, width): (usize, usize, usize)) -> usize {
+fn batch_size(model: &Model, options: &FileOptions, (_, height, width): (usize, usize, usize)) -> usize {
     if options.batch > 0 {
         return options.batch;
     }
@@ -156,7 +156,11 @@ fn batch_size(model: &Model, options: FileOptions, (_, height, width): (usize, u
         None => (height / 4) * (width / 4),
     };
     let layers = config.stage_names().len();
-    let states = if options.output_hidden_states { layers } else { 1 };
+    let states = match &options.output_hidden_states {
+        OutputHiddenStates::None => 1,
+        OutputHiddenStates::Only(places) => 1 + places.len().min(layers),
+        OutputHiddenStates::All => layers,
+    };
     // Every layer has at least one head of at least one probability for each pair of tokens.
     let heads = config.head_dim().map_or(0, |dim| config.hidden_size() / dim.max(1));
     let pairs = if options.output_attentions { heads * layers * patches } else { 0 };
@@ -195,14 +199,14 @@ fn decode_wave<P: AsRef<Path> + Sync>(
 }
 
 /// Forwards pictures of one size together, and puts what `map` makes of each in its place.
-fn forward_batch<T>(
-    model: &Model,
-    options: FileOptions,
+fn forward_batch<R: Runner, T>(
+    runner: &R,
+    options: &FileOptions,
     batch: &[(usize, Array3<f32>)],
-    map: &dyn Fn(Outputs) -> Vec<T>,
+    map: &dyn Fn(R::Outputs) -> Vec<T>,
     wave: &mut Wave<T>,
 ) {
-    match forward(model, options, batch) {
+    match forward(runner, options, batch) {
         Ok(outputs) => {
             for ((index, _), item) in batch.iter().zip(map(outputs)) {
                 wave.results[*index] = Some(Ok(item));
@@ -211,18 +215,22 @@ fn forward_batch<T>(
         // What one picture of this size cannot have, none of them can: each says so for itself.
         Err(_) if batch.len() > 1 => {
             for one in batch {
-                forward_batch(model, options, std::slice::from_ref(one), map, wave);
+                forward_batch(runner, options, std::slice::from_ref(one), map, wave);
             }
         }
         Err(error) => wave.results[batch[0].0] = Some(Err(error)),
     }
 }
 
-fn forward(model: &Model, options: FileOptions, batch: &[(usize, Array3<f32>)]) -> Result<Outputs, Error> {
+fn forward<R: Runner>(
+    runner: &R,
+    options: &FileOptions,
+    batch: &[(usize, Array3<f32>)],
+) -> Result<R::Outputs, Error> {
     let views: Vec<_> = batch.iter().map(|(_, pixels)| pixels.view()).collect();
     #[allow(clippy::expect_used)] // `Wave::next_batch` puts pictures of one size together, at least one
     let pixel_values: Array4<f32> = stack(Axis(0), &views).expect("pictures of one size");
-    model.forward(&options.inputs(pixel_values.view()))
+    runner.run(&options.inputs(pixel_values.view()))
 }
 
 #[cfg(test)]

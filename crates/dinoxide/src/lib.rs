@@ -32,20 +32,27 @@
 //! # }
 //! ```
 
+mod backbone;
+mod classifier;
 mod embedder;
 mod error;
 mod files;
 mod golden;
 mod model;
 mod patch_fit;
+mod pipeline;
 mod pooling;
+mod pretrained;
 mod processor;
+mod runner;
 mod source;
 mod verify;
 
 pub use dinoxide_checkpoint::{
-    Checkpoint, CheckpointError, ProcessorConfig,
-    config::{self, ModelConfig},
+    Checkpoint, CheckpointError, Head, ProcessorConfig,
+    config::{
+        self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
+    },
     hub, layout,
 };
 pub use dinoxide_image::{
@@ -56,6 +63,8 @@ pub use dinoxide_model::{
     BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Labels,
     MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss,
 };
+pub use backbone::Backbone;
+pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
 pub use files::{FileOptions, for_each_file};
@@ -64,8 +73,16 @@ pub use model::Model;
 /// The arrays of inputs and outputs.
 pub use ndarray;
 pub use patch_fit::PatchFit;
+pub use pipeline::{ClassifyOptions, FunctionToApply, Pipeline, Prediction};
 pub use pooling::{Pooling, normalize};
+pub use pretrained::{
+    AutoBackbone, AutoModel, AutoModelForImageClassification, DINOv3ConvNextBackbone, DINOv3ConvNextModel,
+    DINOv3ViTBackbone, DINOv3ViTModel, Dinov2Backbone, Dinov2ForImageClassification, Dinov2Model,
+    Dinov2WithRegistersBackbone, Dinov2WithRegistersForImageClassification, Dinov2WithRegistersModel,
+    FamilyConfig, Pretrained, Typed,
+};
 pub use processor::ImageProcessor;
+pub use runner::Runner;
 pub use source::{BUILTIN_TINY, LoadOptions, open};
 pub use verify::{Row, hash32, verify};
 

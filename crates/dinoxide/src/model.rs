@@ -1,15 +1,20 @@
-//! A model ready to run: weights packed, threads started.
+//! The bare model, ready to run: weights packed, threads started.
 
-use crate::{Error, Inputs, LoadOptions, Outputs, source};
+use crate::{Error, Inputs, LoadOptions, Outputs, Runner, pretrained::Pretrained, source};
 use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
 use dinoxide_kernels::{Context, ContextOptions};
-use std::ffi::OsStr;
+use std::{ffi::OsStr, sync::Arc};
 
-/// A DINOv2 or DINOv3 model.
-#[derive(Debug)]
+/// A DINOv2 or DINOv3 model without anything on top. A clone shares the weights and the threads.
+#[derive(Debug, Clone)]
 pub struct Model {
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
     engine: dinoxide_model::Model,
-    config: ModelConfig,
+    checkpoint: Checkpoint,
     ctx: Context,
 }
 
@@ -19,8 +24,23 @@ impl Model {
     /// # Errors
     /// As [`crate::open`] and [`Model::from_checkpoint`].
     pub fn from_pretrained(model: impl AsRef<OsStr>) -> Result<Self, Error> {
-        let checkpoint = source::open(model, &LoadOptions::default())?;
-        Self::from_checkpoint(&checkpoint, ContextOptions::default())
+        Self::from_pretrained_with(model, &LoadOptions::default())
+    }
+
+    /// Opens a checkpoint with options and builds its model.
+    ///
+    /// # Errors
+    /// As [`crate::open`] and [`Model::from_checkpoint`].
+    pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
+        Self::from_checkpoint(&source::open(model, options)?, options.context)
+    }
+
+    /// A model with fresh random weights, as Transformers makes one of a config alone; the seed decides them.
+    ///
+    /// # Errors
+    /// Sizes that do not fit in memory.
+    pub fn from_config(config: impl Into<ModelConfig>, seed: u64) -> Result<Self, Error> {
+        source::fresh(config.into(), seed)
     }
 
     /// Reads the weights, packs them for the instruction set, starts the threads.
@@ -30,33 +50,72 @@ impl Model {
     pub fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
         let ctx = Context::new(options)?;
         let engine = dinoxide_model::Model::load(&ctx, checkpoint)?;
-        Ok(Self { engine, config: checkpoint.config().clone(), ctx })
+        Ok(Self { parts: Arc::new(Parts { engine, checkpoint: checkpoint.clone(), ctx }) })
+    }
+
+    /// What the model was made of.
+    #[must_use]
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.parts.checkpoint
     }
 
     /// The checkpoint's config.
     #[must_use]
     pub fn config(&self) -> &ModelConfig {
-        &self.config
+        self.parts.checkpoint.config()
     }
 
     /// Instruction set, threads, scratch memory.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.ctx
+        &self.parts.ctx
+    }
+
+    /// The model below this crate.
+    pub(crate) fn engine(&self) -> &dinoxide_model::Model {
+        &self.parts.engine
     }
 
     /// Bytes of the packed weights.
     #[must_use]
     pub fn weight_bytes(&self) -> usize {
-        self.engine.weight_bytes()
+        self.parts.engine.weight_bytes()
     }
 
     /// Runs the model on `pixel_values` [B, C, H, W]: any batch, any size of at least one patch. The result of an item does
     /// not depend on the rest of the batch, nor on the number of threads.
     ///
     /// # Errors
-    /// Pixels that the model cannot take; attentions asked of a ConvNeXt.
+    /// Pixels or masks that the model cannot take; inputs or outputs that its family does not have.
     pub fn forward(&self, inputs: &Inputs<'_>) -> Result<Outputs, Error> {
-        Ok(self.engine.forward(&self.ctx, inputs)?)
+        Ok(self.parts.engine.forward(&self.parts.ctx, inputs)?)
+    }
+}
+
+impl Pretrained for Model {
+    const HEAD: crate::Head = crate::Head::Bare;
+
+    fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+        Self::from_checkpoint(checkpoint, options)
+    }
+
+    fn base(&self) -> &Model {
+        self
+    }
+}
+
+impl Runner for Model {
+    type Outputs = Outputs;
+
+    fn base(&self) -> &Model {
+        self
+    }
+
+    fn run(&self, inputs: &Inputs<'_>) -> Result<Outputs, Error> {
+        self.forward(inputs)
+    }
+
+    fn into_items(outputs: Outputs) -> Vec<Outputs> {
+        outputs.into_items()
     }
 }

@@ -1,7 +1,8 @@
 //! Finding a checkpoint: a folder, a hub id in the local cache, or the built-in one.
 
-use crate::Error;
-use dinoxide_checkpoint::{Checkpoint, hub};
+use crate::{Error, Head, pretrained::Pretrained};
+use dinoxide_checkpoint::{Checkpoint, InitOptions, config::ModelConfig, hub};
+use dinoxide_kernels::ContextOptions;
 use std::{ffi::OsStr, path::PathBuf};
 
 /// The name of the built-in model.
@@ -10,15 +11,17 @@ use std::{ffi::OsStr, path::PathBuf};
 /// first tries without a network. Its embeddings mean nothing.
 pub const BUILTIN_TINY: &str = "builtin:tiny";
 
-/// Where to look for a checkpoint.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Where to look for a checkpoint, and how to run it.
+#[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// Branch, tag or commit of a hub id; `main` when absent.
     pub revision: Option<String>,
     /// The hub cache; the standard one (`HF_HUB_CACHE`, `HF_HOME`, …) when absent.
     pub cache_dir: Option<PathBuf>,
-    /// Look at the cache only, as `HF_HUB_OFFLINE=1` does.
+    /// Look at the cache only, as `HF_HUB_OFFLINE=1` does (`local_files_only`).
     pub offline: bool,
+    /// Instruction set level and threads; the best and all when absent.
+    pub context: ContextOptions,
 }
 
 /// Opens a checkpoint: a local folder, a hub id (`facebook/dinov2-small`) found in the Hugging Face cache, or
@@ -27,6 +30,15 @@ pub struct LoadOptions {
 /// # Errors
 /// Nothing there, or something that is not a checkpoint of a known family.
 pub fn open(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Checkpoint, Error> {
+    open_as(Head::Bare, model, options)
+}
+
+/// Opens a checkpoint to be used with a head.
+pub(crate) fn open_as(
+    head: Head,
+    model: impl AsRef<OsStr>,
+    options: &LoadOptions,
+) -> Result<Checkpoint, Error> {
     let model = model.as_ref();
     if model == BUILTIN_TINY {
         return builtin_tiny();
@@ -40,7 +52,14 @@ pub fn open(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Checkpoin
             ..hub::HubOptions::default()
         },
     )?;
+    let _ = head;
     Ok(Checkpoint::open(&located.dir)?)
+}
+
+/// Fresh random weights of a config.
+pub(crate) fn fresh<T: Pretrained>(config: ModelConfig, seed: u64) -> Result<T, Error> {
+    let checkpoint = Checkpoint::initialize(config, &InitOptions { seed, head: T::HEAD })?;
+    T::from_checkpoint(&checkpoint, ContextOptions::default())
 }
 
 fn builtin_tiny() -> Result<Checkpoint, Error> {

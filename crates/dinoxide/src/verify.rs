@@ -1,11 +1,15 @@
 //! Compares a model with a golden: a safetensors file that holds the inputs and what Transformers gave for them.
 //!
 //! Inputs: `pixel_values` [B, C, H, W], f32; where they would make the file large, the metadata key `pixel_values` says
-//! `hash32:SEED:B,C,H,W` instead, and they are made by [`hash32`]. All other tensors are expected outputs under
-//! Transformers' names: `last_hidden_state`, `pooler_output`, `hidden_states.0` …, `attentions.0` ….
+//! `hash32:SEED:B,C,H,W` instead, and they are made by [`hash32`]. Where given `bool_masked_pos`, `attention_mask`, `labels`. All other
+//! tensors are expected outputs under Transformers' names: `last_hidden_state`, `pooler_output`, `hidden_states.0` …,
+//! `attentions.0` …, `logits`, `loss`, `feature_maps.0` …, `cls_tokens.0` ….
 
-use crate::{Error, HiddenStates, Inputs, Model, Outputs, golden::Golden};
-use ndarray::ArrayViewD;
+use crate::{
+    Backbone, BackboneOutputs, Error, HiddenStates, ImageClassifier, Inputs, Model, Outputs, golden::Golden,
+};
+use ndarray::{Array4, ArrayD, ArrayViewD, arr0};
+use std::collections::BTreeMap;
 
 /// One compared tensor.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,28 +34,89 @@ impl Row {
     }
 }
 
-/// Runs the golden's inputs through the model and compares every tensor that the golden names, in its order of names.
+/// Runs the golden's inputs through the model and compares every tensor that the golden names, in its order of names. Feature maps
+/// are those of the config's stages, and logits those of the checkpoint's classifier. A golden of a config that was changed says
+/// so: see [`Golden::overrides`].
 ///
 /// # Errors
 /// A golden that cannot be read or holds no expected tensor; one that names a tensor which the model does not give;
 /// inputs that the model cannot take.
 pub fn verify(model: &Model, golden: &Golden) -> Result<Vec<Row>, Error> {
+    let inputs = golden.inputs()?;
     let asks = |prefix: &str| golden.outputs().any(|(name, _)| name.starts_with(prefix));
-    let inputs = Inputs {
-        output_hidden_states: asks("hidden_states.").into(),
-        output_attentions: asks("attentions."),
-        ..Inputs::new(golden.pixel_values())
+    let given = if asks("feature_maps.") || asks("cls_tokens.") {
+        backbone_tensors(Backbone::new(model.clone())?.forward(&inputs)?)
+    } else if asks("logits") || asks("loss") {
+        classifier_tensors(&ImageClassifier::new(model.clone())?, &inputs, golden)?
+    } else {
+        tensors(model.forward(&inputs)?)
     };
-    let outputs = model.forward(&inputs)?;
     let compare_named = |(name, want): (&str, ArrayViewD<'_, f32>)| {
-        let got = named(&outputs, name).ok_or_else(|| Error::GoldenTensor {
+        let got = given.get(name).ok_or_else(|| Error::GoldenTensor {
             path: golden.path().to_owned(),
             tensor: name.to_owned(),
-            given: names(&outputs),
+            given: names(&given),
         })?;
-        Ok(compare(name, &got, &want))
+        Ok(compare(name, &got.view(), &want))
     };
     golden.outputs().map(compare_named).collect()
+}
+
+/// What was given, by Transformers' names.
+type Given = BTreeMap<String, ArrayD<f32>>;
+
+fn tensors(outputs: Outputs) -> Given {
+    let mut given = recorded(outputs.hidden_states, outputs.attentions);
+    given.insert("last_hidden_state".to_owned(), outputs.last_hidden_state.into_dyn());
+    given.insert("pooler_output".to_owned(), outputs.pooler_output.into_dyn());
+    given
+}
+
+fn classifier_tensors(
+    classifier: &ImageClassifier,
+    inputs: &Inputs<'_>,
+    golden: &Golden,
+) -> Result<Given, Error> {
+    let outputs = match golden.labels() {
+        Some(labels) => {
+            let problem_type = golden.problem_type().or(classifier.config().common().problem_type);
+            classifier.forward_as(inputs, &labels, problem_type)?
+        }
+        None => classifier.forward(inputs)?,
+    };
+    let mut given = tensors(outputs.base);
+    given.insert("logits".to_owned(), outputs.logits.into_dyn());
+    given.extend(outputs.loss.map(|loss| ("loss".to_owned(), arr0(loss).into_dyn())));
+    Ok(given)
+}
+
+fn backbone_tensors(outputs: BackboneOutputs) -> Given {
+    let mut given = recorded(outputs.hidden_states, outputs.attentions);
+    let maps = outputs.feature_maps.into_iter().enumerate();
+    given.extend(maps.map(|(i, map)| (format!("feature_maps.{i}"), map)));
+    let tokens = outputs.cls_tokens.into_iter().flatten().enumerate();
+    given.extend(tokens.map(|(i, token)| (format!("cls_tokens.{i}"), token.into_dyn())));
+    given
+}
+
+fn recorded(hidden_states: Option<HiddenStates>, attentions: Option<Vec<Array4<f32>>>) -> Given {
+    let states = hidden_states.iter().flat_map(HiddenStates::iter);
+    let mut given: Given = states.map(|(i, state)| (format!("hidden_states.{i}"), state.clone())).collect();
+    let attentions = attentions.into_iter().flatten().enumerate();
+    given.extend(attentions.map(|(i, attention)| (format!("attentions.{i}"), attention.into_dyn())));
+    given
+}
+
+/// What was given, for messages: one name of each kind.
+fn names(given: &Given) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for name in given.keys() {
+        let kind = name.split_once('.').map_or(name.clone(), |(kind, _)| format!("{kind}.…"));
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join(", ")
 }
 
 fn compare(name: &str, got: &ArrayViewD<'_, f32>, want: &ArrayViewD<'_, f32>) -> Row {
@@ -75,28 +140,6 @@ fn compare(name: &str, got: &ArrayViewD<'_, f32>, want: &ArrayViewD<'_, f32>) ->
     row.max_abs = max_abs;
     row.cosine = if norm > 0.0 { dot / norm } else { f64::from(u8::from(got_square == want_square)) };
     row
-}
-
-/// An output by Transformers' name.
-fn named<'a>(outputs: &'a Outputs, name: &str) -> Option<ArrayViewD<'a, f32>> {
-    let index = |prefix: &str| name.strip_prefix(prefix)?.parse::<usize>().ok();
-    match name {
-        "last_hidden_state" => Some(outputs.last_hidden_state.view().into_dyn()),
-        "pooler_output" => Some(outputs.pooler_output.view().into_dyn()),
-        _ if name.starts_with("hidden_states.") => {
-            Some(outputs.hidden_states.as_ref()?.get(index("hidden_states.")?)?.view())
-        }
-        _ => Some(outputs.attentions.as_ref()?.get(index("attentions.")?)?.view().into_dyn()),
-    }
-}
-
-/// What a forward gave, for messages.
-fn names(outputs: &Outputs) -> String {
-    let count =
-        |what: &str, n: usize| if n == 0 { String::new() } else { format!(", {what}.0 to {what}.{}", n - 1) };
-    let hidden = count("hidden_states", outputs.hidden_states.as_ref().map_or(0, HiddenStates::len));
-    let attentions = count("attentions", outputs.attentions.as_ref().map_or(0, Vec::len));
-    format!("last_hidden_state, pooler_output{hidden}{attentions}")
 }
 
 /// Values in [−2, 2) made by hashing the index, exact in f32, the same on every machine and in Python

@@ -5,18 +5,30 @@
 
 use crate::ModelError;
 use dinoxide_checkpoint::config::ProblemType;
-use ndarray::{ArrayView1, ArrayView2, ArrayViewD};
+use ndarray::{ArrayView, ArrayView2, ArrayViewD, Dimension};
 
 /// The label that does not count.
 pub const IGNORED_LABEL: i64 = -100;
 
 /// What the logits are compared with.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub enum Labels<'a> {
-    /// A class for each item, [B]; [`IGNORED_LABEL`] does not count.
-    Classes(ArrayView1<'a, i64>),
+    /// A class for each item, [B] or [B, 1]; [`IGNORED_LABEL`] does not count. In a regression, values.
+    Classes(ArrayViewD<'a, i64>),
     /// Values: [B] or [B, 1] for one label, else [B, labels].
-    Values(&'a ArrayViewD<'a, f32>),
+    Values(ArrayViewD<'a, f32>),
+}
+
+impl<'a, D: Dimension> From<ArrayView<'a, i64, D>> for Labels<'a> {
+    fn from(classes: ArrayView<'a, i64, D>) -> Self {
+        Self::Classes(classes.into_dyn())
+    }
+}
+
+impl<'a, D: Dimension> From<ArrayView<'a, f32, D>> for Labels<'a> {
+    fn from(values: ArrayView<'a, f32, D>) -> Self {
+        Self::Values(values.into_dyn())
+    }
 }
 
 impl Labels<'_> {
@@ -29,6 +41,11 @@ impl Labels<'_> {
             Self::Classes(_) | Self::Values(_) => ProblemType::MultiLabelClassification,
         }
     }
+
+    /// Whether there is one for each of `batch` items.
+    fn is_one_each(shape: &[usize], batch: usize) -> bool {
+        matches!(shape, [n] | [n, 1] if *n == batch)
+    }
 }
 
 /// The loss of logits [B, labels].
@@ -38,33 +55,25 @@ impl Labels<'_> {
 pub fn loss(
     problem_type: ProblemType,
     logits: &ArrayView2<'_, f32>,
-    labels: Labels<'_>,
+    labels: &Labels<'_>,
 ) -> Result<f32, ModelError> {
     match (problem_type, labels) {
-        (ProblemType::SingleLabelClassification, Labels::Classes(classes)) => {
-            if classes.len() != logits.nrows() {
-                return Err(do_not_fit(problem_type, logits, labels));
-            }
-            cross_entropy(logits, &classes)
+        (ProblemType::SingleLabelClassification, Labels::Classes(classes))
+            if Labels::is_one_each(classes.shape(), logits.nrows()) =>
+        {
+            cross_entropy(logits, classes)
         }
-        (ProblemType::Regression, Labels::Values(values)) => {
-            let fits =
-                values.shape() == logits.shape() || (logits.ncols() == 1 && values.len() == logits.nrows());
-            if !fits {
-                return Err(do_not_fit(problem_type, logits, labels));
-            }
+        (ProblemType::Regression, Labels::Classes(classes)) => {
+            let values = classes.mapv(|class| class as f32);
+            loss(problem_type, logits, &Labels::Values(values.view()))
+        }
+        (ProblemType::Regression, Labels::Values(values))
+            if values.shape() == logits.shape()
+                || logits.ncols() == 1 && Labels::is_one_each(values.shape(), logits.nrows()) =>
+        {
             Ok(mean(logits, values, |x, y| (x - y).powi(2)))
         }
-        (ProblemType::Regression, Labels::Classes(classes)) if logits.ncols() == 1 => {
-            if classes.len() != logits.nrows() {
-                return Err(do_not_fit(problem_type, logits, labels));
-            }
-            let values = classes.mapv(|class| class as f32).into_dyn();
-            Ok(mean(logits, &values.view(), |x, y| (x - y).powi(2)))
-        }
-        (ProblemType::MultiLabelClassification, Labels::Values(values))
-            if values.shape() == logits.shape() =>
-        {
+        (ProblemType::MultiLabelClassification, Labels::Values(values)) if values.shape() == logits.shape() => {
             // −(y·log σ(x) + (1 − y)·log(1 − σ(x))), in the form that does not overflow.
             Ok(mean(logits, values, |x, y| x.max(0.0) - x * y + (-x.abs()).exp().ln_1p()))
         }
@@ -79,7 +88,7 @@ fn mean(logits: &ArrayView2<'_, f32>, values: &ArrayViewD<'_, f32>, term: impl F
 }
 
 /// The mean of −log softmax(logits)[class] over the items that count; NaN when none does.
-fn cross_entropy(logits: &ArrayView2<'_, f32>, classes: &ArrayView1<'_, i64>) -> Result<f32, ModelError> {
+fn cross_entropy(logits: &ArrayView2<'_, f32>, classes: &ArrayViewD<'_, i64>) -> Result<f32, ModelError> {
     let (mut sum, mut counted) = (0.0_f64, 0_usize);
     for (item, (row, &label)) in logits.rows().into_iter().zip(classes).enumerate() {
         if label == IGNORED_LABEL {
@@ -95,7 +104,7 @@ fn cross_entropy(logits: &ArrayView2<'_, f32>, classes: &ArrayView1<'_, i64>) ->
     Ok((sum / counted as f64) as f32)
 }
 
-fn do_not_fit(problem_type: ProblemType, logits: &ArrayView2<'_, f32>, labels: Labels<'_>) -> ModelError {
+fn do_not_fit(problem_type: ProblemType, logits: &ArrayView2<'_, f32>, labels: &Labels<'_>) -> ModelError {
     let (kind, got) = match labels {
         Labels::Classes(classes) => ("integers", classes.shape().to_vec()),
         Labels::Values(values) => ("floats", values.shape().to_vec()),
@@ -106,11 +115,11 @@ fn do_not_fit(problem_type: ProblemType, logits: &ArrayView2<'_, f32>, labels: L
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ndarray::{Array1, ArrayD, IxDyn, arr1, arr2};
+    use ndarray::{Array1, arr1, arr2};
 
     fn single(logits: [[f32; 3]; 2], classes: [i64; 2]) -> Result<f32, ModelError> {
         let classes: Array1<i64> = arr1(&classes);
-        loss(ProblemType::SingleLabelClassification, &arr2(&logits).view(), Labels::Classes(classes.view()))
+        loss(ProblemType::SingleLabelClassification, &arr2(&logits).view(), &classes.view().into())
     }
 
     #[test]
@@ -137,27 +146,27 @@ mod tests {
             ));
         }
         let classes = arr1(&[0_i64; 3]);
-        let values = ArrayD::<f32>::zeros(IxDyn(&[2, 2]));
-        let values = values.view();
+        let values = arr2(&[[0.0_f32; 2]; 2]);
         for (problem_type, labels) in [
-            (ProblemType::SingleLabelClassification, Labels::Classes(classes.view())),
-            (ProblemType::SingleLabelClassification, Labels::Values(&values)),
-            (ProblemType::MultiLabelClassification, Labels::Classes(classes.view())),
-            (ProblemType::MultiLabelClassification, Labels::Values(&values)),
-            (ProblemType::Regression, Labels::Values(&values)),
+            (ProblemType::SingleLabelClassification, Labels::from(classes.view())),
+            (ProblemType::SingleLabelClassification, Labels::from(values.view())),
+            (ProblemType::MultiLabelClassification, Labels::from(classes.view())),
+            (ProblemType::MultiLabelClassification, Labels::from(values.view())),
+            (ProblemType::Regression, Labels::from(values.view())),
+            (ProblemType::Regression, Labels::from(classes.view())),
         ] {
-            let error = loss(problem_type, &logits.view(), labels).unwrap_err();
+            let error = loss(problem_type, &logits.view(), &labels).unwrap_err();
             assert!(matches!(error, ModelError::Labels { .. }), "{error}");
         }
     }
 
     #[test]
     fn the_problem_type_follows_from_labels() {
-        let (classes, values) = (arr1(&[0_i64]), ArrayD::<f32>::zeros(IxDyn(&[1])));
-        let values = values.view();
-        assert_eq!(Labels::Classes(classes.view()).problem_type(1), ProblemType::Regression);
-        assert_eq!(Labels::Classes(classes.view()).problem_type(2), ProblemType::SingleLabelClassification);
-        assert_eq!(Labels::Classes(classes.view()).problem_type(0), ProblemType::MultiLabelClassification);
-        assert_eq!(Labels::Values(&values).problem_type(2), ProblemType::MultiLabelClassification);
+        let (classes, values) = (arr1(&[0_i64]), arr1(&[0.0_f32]));
+        let (classes, values) = (Labels::from(classes.view()), Labels::from(values.view()));
+        assert_eq!(classes.problem_type(1), ProblemType::Regression);
+        assert_eq!(classes.problem_type(2), ProblemType::SingleLabelClassification);
+        assert_eq!(classes.problem_type(0), ProblemType::MultiLabelClassification);
+        assert_eq!(values.problem_type(2), ProblemType::MultiLabelClassification);
     }
 }

@@ -221,5 +221,29 @@ impl ModelConfig {
     }
 }
 
+impl From<Dinov2Config> for ModelConfig {
+    fn from(config: Dinov2Config) -> Self {
+        Self::Dinov2(config)
+    }
+}
+
+impl From<Dinov2WithRegistersConfig> for ModelConfig {
+    fn from(config: Dinov2WithRegistersConfig) -> Self {
+        Self::Dinov2WithRegisters(config)
+    }
+}
+
+impl From<DINOv3ViTConfig> for ModelConfig {
+    fn from(config: DINOv3ViTConfig) -> Self {
+        Self::DINOv3Vit(config)
+    }
+}
+
+impl From<DINOv3ConvNextConfig> for ModelConfig {
+    fn from(config: DINOv3ConvNextConfig) -> Self {
+        Self::DINOv3ConvNext(config)
+    }
+}
+
 #[cfg(test)]
 mod tests;

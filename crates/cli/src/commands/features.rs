@@ -21,7 +21,7 @@ pub(super) fn run(args: &FeaturesArgs, session: &mut Session) -> Result<Exit, Cl
         grids: Vec::new(),
     };
     let asks = FileOptions {
-        output_hidden_states: args.hidden_states,
+        output_hidden_states: args.hidden_states.into(),
         // Where a model has no attentions, asking for them is the error that says so.
         output_attentions: args.attentions,
         ..FileOptions::default()

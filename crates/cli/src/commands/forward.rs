@@ -83,7 +83,7 @@ impl<'a> Forward<'a> {
         let (source, isa) = (&self.source, session.context.isa);
         let mut tally =
             Tally::start(&mut session.printer, source.len(), self.lost, inputs.pictures.fail_fast);
-        source.run(&model, || Opener::new(&checkpoint, processor, isa), files, &mut |index, fed| {
+        source.run(&model, || Opener::new(&checkpoint, processor, isa), &files, &mut |index, fed| {
             tally.enter(fed, |Fed { outputs, warning }, printer| {
                 warning.iter().for_each(|warning| printer.warning(warning));
                 if outputs.last_hidden_state.iter().any(|value| !value.is_finite()) {

@@ -93,7 +93,7 @@ impl Source {
         &self,
         model: &Model,
         opener: impl FnOnce() -> Result<Opener, CliError>,
-        options: FileOptions,
+        options: &FileOptions,
         sink: &mut Sink<'_>,
     ) -> Result<(), CliError> {
         match self {
@@ -118,7 +118,7 @@ impl Source {
         &self,
         tensors: &PixelValues,
         model: &Model,
-        options: FileOptions,
+        options: &FileOptions,
         sink: &mut Sink<'_>,
     ) -> Result<(), CliError> {
         let most = if options.batch == 0 { CHOSEN_BATCH } else { options.batch };
@@ -160,7 +160,7 @@ pub(crate) fn spare<'a>(inputs: impl IntoIterator<Item = &'a Path>, output: &Pat
     }
 }
 
-fn forward_one(model: &Model, options: FileOptions, opened: Opened) -> Result<Fed, Error> {
+fn forward_one(model: &Model, options: &FileOptions, opened: Opened) -> Result<Fed, Error> {
     let pixel_values = opened.pixels.view().insert_axis(Axis(0));
     Ok(Fed { outputs: model.forward(&options.inputs(pixel_values))?, warning: opened.warning })
 }

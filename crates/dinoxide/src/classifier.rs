@@ -1,0 +1,163 @@
+//! A model with a classifier on top.
+
+use crate::{
+    Error, Head, Inputs, Labels, LoadOptions, Model, Outputs, Runner, pretrained::Pretrained, source,
+};
+use dinoxide_checkpoint::{
+    Checkpoint,
+    config::{ModelConfig, ProblemType},
+};
+use dinoxide_kernels::ContextOptions;
+use dinoxide_model::Classifier;
+use ndarray::{Array2, Axis, Slice};
+use std::{ffi::OsStr, sync::Arc};
+
+/// A DINOv2 model (with or without registers) with a linear classifier over CLS and the mean of the patches. A clone shares everything.
+#[derive(Debug, Clone)]
+pub struct ImageClassifier {
+    model: Model,
+    classifier: Arc<Classifier>,
+}
+
+/// What a classifier gives.
+#[derive(Debug, Clone)]
+pub struct ImageClassifierOutputs {
+    /// When there were labels.
+    pub loss: Option<f32>,
+    /// [B, labels], before any softmax.
+    pub logits: Array2<f32>,
+    /// What the bare model gave: hidden states and attentions are here, when asked for.
+    pub base: Outputs,
+}
+
+impl ImageClassifierOutputs {
+    /// B.
+    #[must_use]
+    pub fn batch(&self) -> usize {
+        self.logits.nrows()
+    }
+
+    /// Item `item` of the batch, as a batch of one; the loss is that of the batch.
+    ///
+    /// # Panics
+    /// When `item` is not in the batch.
+    #[must_use]
+    pub fn item(&self, item: usize) -> Self {
+        let logits = self.logits.slice_axis(Axis(0), Slice::from(item..=item)).to_owned();
+        Self { loss: self.loss, logits, base: self.base.item(item) }
+    }
+}
+
+impl ImageClassifier {
+    /// Opens a checkpoint with a classifier (see [`crate::open`]).
+    ///
+    /// # Errors
+    /// As [`crate::open`] and [`ImageClassifier::from_checkpoint`].
+    pub fn from_pretrained(model: impl AsRef<OsStr>) -> Result<Self, Error> {
+        Self::from_pretrained_with(model, &LoadOptions::default())
+    }
+
+    /// Opens a checkpoint with options; [`LoadOptions::fresh_classifier`] starts a classifier where there is none.
+    ///
+    /// # Errors
+    /// As [`crate::open`] and [`ImageClassifier::from_checkpoint`].
+    pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
+        Self::from_checkpoint(&source::open_as(Head::Classifier, model, options)?, options.context)
+    }
+
+    /// Builds model and classifier of a checkpoint.
+    ///
+    /// # Errors
+    /// As [`Model::from_checkpoint`]; no classifier, or one of another number of labels than the config has.
+    pub fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+        checkpoint.check_classifier()?;
+        Self::new(Model::from_checkpoint(checkpoint, options)?)
+    }
+
+    /// The classifier of the checkpoint that a model was made of.
+    ///
+    /// # Errors
+    /// No classifier, or one of another number of labels than the config has.
+    pub fn new(model: Model) -> Result<Self, Error> {
+        let classifier = Arc::new(Classifier::load(model.context(), model.checkpoint())?);
+        Ok(Self { model, classifier })
+    }
+
+    /// The bare model.
+    #[must_use]
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The checkpoint's config; its labels are `config().common().id2label`.
+    #[must_use]
+    pub fn config(&self) -> &ModelConfig {
+        self.model.config()
+    }
+
+    /// Logits of `pixel_values` [B, C, H, W].
+    ///
+    /// # Errors
+    /// As [`Model::forward`].
+    pub fn forward(&self, inputs: &Inputs<'_>) -> Result<ImageClassifierOutputs, Error> {
+        let base = self.model.forward(inputs)?;
+        let logits = self.classifier.logits(self.model.context(), &base);
+        Ok(ImageClassifierOutputs { loss: None, logits, base })
+    }
+
+    /// Logits, and the loss against labels: by the config's `problem_type`, or where it has none, by the kind of the labels (see
+    /// [`Labels::problem_type`]). The config is not changed by it.
+    ///
+    /// # Errors
+    /// As [`Model::forward`]; labels that do not fit.
+    pub fn forward_with_labels<'a>(
+        &self,
+        inputs: &Inputs<'_>,
+        labels: impl Into<Labels<'a>>,
+    ) -> Result<ImageClassifierOutputs, Error> {
+        self.forward_as(inputs, &labels.into(), self.config().common().problem_type)
+    }
+
+    /// As [`Self::forward_with_labels`], with a problem type.
+    pub(crate) fn forward_as(
+        &self,
+        inputs: &Inputs<'_>,
+        labels: &Labels<'_>,
+        problem_type: Option<ProblemType>,
+    ) -> Result<ImageClassifierOutputs, Error> {
+        let mut outputs = self.forward(inputs)?;
+        let num_labels = self.config().common().num_labels();
+        let problem_type = problem_type.unwrap_or_else(|| labels.problem_type(num_labels));
+        outputs.loss = Some(dinoxide_model::loss(problem_type, &outputs.logits.view(), labels)?);
+        Ok(outputs)
+    }
+
+}
+
+impl Pretrained for ImageClassifier {
+    const HEAD: Head = Head::Classifier;
+
+    fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+        Self::from_checkpoint(checkpoint, options)
+    }
+
+    fn base(&self) -> &Model {
+        &self.model
+    }
+}
+
+impl Runner for ImageClassifier {
+    type Outputs = ImageClassifierOutputs;
+
+    fn base(&self) -> &Model {
+        &self.model
+    }
+
+    fn run(&self, inputs: &Inputs<'_>) -> Result<ImageClassifierOutputs, Error> {
+        self.forward(inputs)
+    }
+
+    fn into_items(outputs: ImageClassifierOutputs) -> Vec<ImageClassifierOutputs> {
+        (0..outputs.batch()).map(|item| outputs.item(item)).collect()
+    }
+}
