@@ -1,8 +1,8 @@
 //! A model as a backbone of another: feature maps of chosen stages.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, Runner, pretrained::Pretrained,
-    source,
+    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, Runner,
+    pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::{
     Checkpoint,
@@ -120,7 +120,6 @@ impl Backbone {
     pub fn forward(&self, inputs: &Inputs<'_>) -> Result<BackboneOutputs, Error> {
         Ok(self.model.engine().forward_backbone(self.model.context(), inputs, &self.options)?)
     }
-
 }
 
 impl Pretrained for Backbone {

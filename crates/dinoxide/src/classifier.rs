@@ -131,7 +131,6 @@ impl ImageClassifier {
         outputs.loss = Some(dinoxide_model::loss(problem_type, &outputs.logits.view(), labels)?);
         Ok(outputs)
     }
-
 }
 
 impl Pretrained for ImageClassifier {

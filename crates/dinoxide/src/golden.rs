@@ -52,7 +52,9 @@ impl Golden {
                 "bool_masked_pos" | "attention_mask" => {
                     masks.insert(name.to_owned(), mask(&tensor)?);
                 }
-                "labels" if tensor.dtype == Dtype::F32 => labels = Some(GoldenLabels::Values(floats(&tensor)?)),
+                "labels" if tensor.dtype == Dtype::F32 => {
+                    labels = Some(GoldenLabels::Values(floats(&tensor)?))
+                }
                 "labels" => labels = Some(GoldenLabels::Classes(integers(&tensor)?)),
                 _ => {
                     outputs.insert(name.to_owned(), floats(&tensor)?);
@@ -71,7 +73,8 @@ impl Golden {
         if outputs.is_empty() {
             return Err("names no expected tensor".to_owned());
         }
-        let (bool_masked_pos, attention_mask) = (masks.remove("bool_masked_pos"), masks.remove("attention_mask"));
+        let (bool_masked_pos, attention_mask) =
+            (masks.remove("bool_masked_pos"), masks.remove("attention_mask"));
         let path = archive.path().to_owned();
         Ok(Self { path, metadata, pixel_values, bool_masked_pos, attention_mask, labels, outputs })
     }

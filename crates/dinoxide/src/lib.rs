@@ -48,6 +48,8 @@ mod runner;
 mod source;
 mod verify;
 
+pub use backbone::Backbone;
+pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use dinoxide_checkpoint::{
     Checkpoint, CheckpointError, Head, ProcessorConfig,
     config::{
@@ -63,8 +65,6 @@ pub use dinoxide_model::{
     BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Labels,
     MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss,
 };
-pub use backbone::Backbone;
-pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
 pub use files::{FileOptions, for_each_file};

@@ -61,7 +61,14 @@ impl<T: Pretrained + Runner> Pipeline<T> {
             results.push(result);
             ControlFlow::Continue(())
         };
-        files::for_each_file_mapped(&self.model, &self.processor, &FileOptions::default(), paths, &map, &mut sink);
+        files::for_each_file_mapped(
+            &self.model,
+            &self.processor,
+            &FileOptions::default(),
+            paths,
+            &map,
+            &mut sink,
+        );
         results
     }
 }
@@ -158,10 +165,7 @@ impl Pipeline<ImageClassifier> {
     ///
     /// # Errors
     /// As [`Self::image_classification`].
-    pub fn image_classification_with(
-        model: impl AsRef<OsStr>,
-        options: &LoadOptions,
-    ) -> Result<Self, Error> {
+    pub fn image_classification_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
         Self::open(model.as_ref(), options)
     }
 

@@ -73,7 +73,9 @@ pub fn loss(
         {
             Ok(mean(logits, values, |x, y| (x - y).powi(2)))
         }
-        (ProblemType::MultiLabelClassification, Labels::Values(values)) if values.shape() == logits.shape() => {
+        (ProblemType::MultiLabelClassification, Labels::Values(values))
+            if values.shape() == logits.shape() =>
+        {
             // −(y·log σ(x) + (1 − y)·log(1 − σ(x))), in the form that does not overflow.
             Ok(mean(logits, values, |x, y| x.max(0.0) - x * y + (-x.abs()).exp().ln_1p()))
         }
