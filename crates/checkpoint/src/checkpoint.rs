@@ -11,14 +11,17 @@ use crate::check;
 use crate::config::ModelConfig;
 use crate::error::CheckpointError;
 use crate::files;
+use crate::head::Head;
 use crate::layout;
 use crate::limits::MAX_JSON_BYTES;
+use crate::loading::{self, LoadingInfo};
 use crate::names::Convention;
-use crate::processor_config::ProcessorConfig;
-use crate::tensors::{Dtype, Tensors};
+use crate::options::OpenOptions;
+use crate::processor_config::{ProcessorConfig, ProcessorFile};
+use crate::tensors::{Dtype, Tensors, torch_dtype};
 
 /// The model's config.
-const CONFIG_FILE: &str = "config.json";
+pub(crate) const CONFIG_FILE: &str = "config.json";
 /// What error messages call the parts of a checkpoint that is built into a binary.
 const BUILT_IN: [&str; 3] =
     ["built-in config.json", "built-in preprocessor_config.json", "built-in model.safetensors"];
@@ -28,9 +31,11 @@ const BUILT_IN: [&str; 3] =
 pub struct Checkpoint {
     path: Option<PathBuf>,
     config: ModelConfig,
-    processor: Result<Option<ProcessorConfig>, CheckpointError>,
+    processor: Result<Option<ProcessorFile>, CheckpointError>,
     tensors: Arc<Tensors>,
+    head: Head,
     unexpected: Vec<String>,
+    loading_info: LoadingInfo,
 }
 
 impl Checkpoint {
@@ -39,10 +44,20 @@ impl Checkpoint {
     /// # Errors
     /// No such folder, a file missing or damaged, a config out of bounds, weights that do not fit the config.
     pub fn open(dir: &Path) -> Result<Self, CheckpointError> {
-        let config = ModelConfig::open(dir)?;
-        let tensors = Tensors::open(dir, Convention::Hub(config.family()))?;
-        let processor = ProcessorConfig::open(dir, Some(config.family()));
-        Self::assemble(Some(dir.into()), config, processor, tensors)
+        Self::open_with(dir, &OpenOptions::default())
+    }
+
+    /// Opens a folder with other settings, as another class, or with tensors made anew.
+    ///
+    /// # Errors
+    /// As `open`, and: a setting that the config does not have, a classifier that is wanted and not there or of another
+    /// number of labels, a classifier of DINOv3, which has none.
+    pub fn open_with(dir: &Path, options: &OpenOptions) -> Result<Self, CheckpointError> {
+        let config_path = dir.join(CONFIG_FILE);
+        let config = ModelConfig::open(dir)?.with_overrides(&config_path, &options.overrides)?;
+        let tensors = Tensors::open(dir, &config)?;
+        let processor = ProcessorFile::open(dir, config.family());
+        Self { path: Some(dir.into()), processor, ..Self::of_config(config) }.loaded(tensors, options)
     }
 
     /// A checkpoint whose files are in memory, such as `include_bytes!` of a binary that carries its model.
@@ -54,30 +69,61 @@ impl Checkpoint {
         processor: Option<&[u8]>,
         weights: impl Into<Cow<'static, [u8]>>,
     ) -> Result<Self, CheckpointError> {
+        Self::from_bytes_with(config, processor, weights, &OpenOptions::default())
+    }
+
+    /// As `from_bytes`, with the options of `open_with`.
+    ///
+    /// # Errors
+    /// As `open_with`, less the missing files.
+    pub fn from_bytes_with(
+        config: &[u8],
+        processor: Option<&[u8]>,
+        weights: impl Into<Cow<'static, [u8]>>,
+        options: &OpenOptions,
+    ) -> Result<Self, CheckpointError> {
         let [config_path, processor_path, weights_path] = BUILT_IN.map(Path::new);
-        let config = ModelConfig::from_json(config_path, config)?;
-        let family = config.family();
+        let config = ModelConfig::from_json_with(config_path, config, &options.overrides)?;
         let processor = processor
-            .map(|bytes| ProcessorConfig::from_json(processor_path, bytes, Some(family)))
+            .map(|bytes| ProcessorFile::from_json(processor_path, bytes, config.family()))
             .transpose();
-        let tensors = Tensors::from_bytes(weights_path, weights.into(), Convention::Hub(family))?;
-        Self::assemble(None, config, processor, tensors)
+        let tensors = Tensors::from_bytes(weights_path, weights.into(), &config)?;
+        Self { processor, ..Self::of_config(config) }.loaded(tensors, options)
     }
 
     /// A checkpoint that never was a file.
     pub(crate) fn in_memory(config: ModelConfig, tensors: Tensors) -> Result<Self, CheckpointError> {
-        Self::assemble(None, config, Ok(None), tensors)
+        Self::of_config(config).loaded(tensors, &OpenOptions::default())
     }
 
-    fn assemble(
-        path: Option<PathBuf>,
-        config: ModelConfig,
-        processor: Result<Option<ProcessorConfig>, CheckpointError>,
-        tensors: Tensors,
-    ) -> Result<Self, CheckpointError> {
-        check::check_layout(&config, &tensors)?;
-        let unexpected = check::unexpected(&config, &tensors);
-        Ok(Self { path, config, processor, tensors: Arc::new(tensors), unexpected })
+    /// As yet without tensors.
+    fn of_config(config: ModelConfig) -> Self {
+        Self {
+            path: None,
+            head: Head::of(&config),
+            tensors: Arc::new(Tensors::empty(Path::new(""), Convention::hub(&config))),
+            config,
+            processor: Ok(None),
+            unexpected: Vec::new(),
+            loading_info: LoadingInfo::default(),
+        }
+    }
+
+    /// With config and tensors made those of the class that is wanted.
+    fn loaded(mut self, mut tensors: Tensors, options: &OpenOptions) -> Result<Self, CheckpointError> {
+        if let Some(head) = options.wanted_head() {
+            let class = head.require_class(self.config.family())?;
+            self.config.common_mut().architectures = vec![class.to_owned()];
+            self.head = head;
+        }
+        self.unexpected = check::unexpected(&self.config, &tensors);
+        let first = tensors.float_dtype().and_then(torch_dtype);
+        let dtype = options.dtype.or(self.config.common().dtype).or(first);
+        self.loading_info = loading::reconcile(&self.config, self.head, &mut tensors, options)?;
+        self.config.common_mut().dtype = dtype;
+        tensors.set_dtype(dtype);
+        self.tensors = Arc::new(tensors);
+        Ok(self)
     }
 
     /// The model's config.
@@ -90,6 +136,11 @@ impl Checkpoint {
     /// # Errors
     /// There is one, and it is damaged or of an unknown type.
     pub fn processor(&self) -> Result<Option<&ProcessorConfig>, CheckpointError> {
+        Ok(self.processor_file()?.map(|file| &file.config))
+    }
+
+    /// The processor config with the object it was read from.
+    pub(crate) fn processor_file(&self) -> Result<Option<&ProcessorFile>, CheckpointError> {
         self.processor.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 
@@ -113,7 +164,17 @@ impl Checkpoint {
         self.path.as_deref()
     }
 
-    /// Names in the files that the model has no use for.
+    /// The class that it was opened as.
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
+    /// What was missing, left over or made anew, as Transformers reports it.
+    pub fn loading_info(&self) -> &LoadingInfo {
+        &self.loading_info
+    }
+
+    /// Names in the files that neither the model nor a classifier has a use for, as they stand there.
     pub fn unexpected(&self) -> &[String] {
         &self.unexpected
     }
@@ -130,7 +191,7 @@ impl Checkpoint {
 
     /// Whether the files hold a classifier's weight.
     pub fn has_classifier(&self) -> bool {
-        self.tensors.contains(CLASSIFIER_WEIGHT)
+        self.tensors.contains(layout::CLASSIFIER_TENSORS[0])
     }
 
     /// Checks that a classifier is there, with as many labels as the config has.
@@ -139,32 +200,13 @@ impl Checkpoint {
     /// No classifier, another number of labels, another shape.
     pub fn check_classifier(&self) -> Result<(), CheckpointError> {
         let specs = layout::classifier_specs(&self.config);
-        let path = || self.tensors.path().to_path_buf();
         if specs.is_empty() && self.config.common().num_labels() > 0 {
-            return Err(CheckpointError::NoClassifier { path: path() });
+            return Err(CheckpointError::NoClassifier { path: self.tensors.path().into() });
         }
-        for spec in specs {
-            let view =
-                self.tensors.get(&spec.name).ok_or_else(|| CheckpointError::NoClassifier { path: path() })?;
-            let (config, weights) = (spec.shape[0], view.shape.first().copied().unwrap_or(0));
-            if view.shape.len() == spec.shape.len() && config != weights {
-                return Err(CheckpointError::LabelCount { path: path(), config, weights });
-            }
-            if view.shape != spec.shape {
-                return Err(CheckpointError::TensorShape {
-                    path: view.file.into(),
-                    tensor: view.name_in_file.into(),
-                    expected: spec.shape,
-                    got: view.shape.to_vec(),
-                });
-            }
-        }
-        Ok(())
+        check::missing_classifier(&specs, &self.tensors, false)?;
+        check::check_classifier_shapes(&specs, &self.tensors)
     }
 }
-
-/// The classifier's weight.
-const CLASSIFIER_WEIGHT: &str = "classifier.weight";
 
 impl ModelConfig {
     /// Reads the `config.json` of a folder.

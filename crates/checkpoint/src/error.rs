@@ -80,6 +80,20 @@ pub enum CheckpointError {
         /// The indices given.
         indices: String,
     },
+    /// A setting that the config of the family does not have.
+    #[error("`{key}` is not a setting of a {model_type} config")]
+    UnknownSetting {
+        /// The key given.
+        key: String,
+        /// The family.
+        model_type: &'static str,
+    },
+    /// The text is not a size of a file.
+    #[error("`{text}` is not a size: expected a number with TB, GB, MB or KB, such as 5GB")]
+    InvalidSize {
+        /// What was given.
+        text: String,
+    },
     /// A classifier was asked of a family that has none in Transformers.
     #[error("`{model_type}` has no classifier: only dinov2 and dinov2_with_registers have one")]
     NoClassifierClass {
@@ -152,6 +166,15 @@ pub enum CheckpointError {
     /// The operating system refused.
     #[error("cannot read `{}`", .path.display())]
     Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: Arc<io::Error>,
+    },
+    /// The operating system refused to write.
+    #[error("cannot write `{}`", .path.display())]
+    Write {
         /// The file or folder.
         path: PathBuf,
         /// What the system said.

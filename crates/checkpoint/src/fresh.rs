@@ -52,9 +52,9 @@ impl Checkpoint {
         common.architectures = vec![class.to_owned()];
         common.dtype = Some(TorchDtype::Float32);
         let specs = layout::model_specs(&config, options.head);
-        let mut tensors = Tensors::empty(Path::new(FRESH_PATH), Convention::Hub(config.family()));
+        let mut tensors = Tensors::empty(Path::new(FRESH_PATH), Convention::hub(&config));
         for (spec, values) in fill(&config, specs, options.seed)? {
-            tensors.add_values(spec, &values);
+            tensors.put(spec, &values);
         }
         Self::in_memory(config, tensors)
     }

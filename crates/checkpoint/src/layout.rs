@@ -29,6 +29,9 @@ impl TensorSpec {
     }
 }
 
+/// Canonical names of a classifier's tensors.
+pub(crate) const CLASSIFIER_TENSORS: [&str; 2] = ["classifier.weight", "classifier.bias"];
+
 /// Every tensor of the bare model, in the order of the forward.
 pub fn tensor_specs(config: &ModelConfig) -> Vec<TensorSpec> {
     let mut specs = Specs::default();

@@ -27,8 +27,11 @@ pub mod hub;
 mod json;
 pub mod layout;
 pub mod limits;
+mod loading;
 mod names;
+mod options;
 pub mod processor_config;
+mod save;
 mod tensors;
 
 pub use checkpoint::Checkpoint;
@@ -40,5 +43,8 @@ pub use error::{
 pub use fresh::InitOptions;
 pub use head::Head;
 pub use layout::TensorSpec;
+pub use loading::{LoadingInfo, MismatchedKey};
+pub use options::OpenOptions;
 pub use processor_config::ProcessorConfig;
+pub use save::{SaveOptions, ShardSize};
 pub use tensors::{Archive, Dtype, TensorView, Tensors};

@@ -3,7 +3,7 @@
 //! `num_labels` is not stored: it is the length of `id2label`, whose keys are integers written as JSON strings. Nothing
 //! given means two labels. A `num_labels` that disagrees with `id2label` replaces it by `LABEL_0`, `LABEL_1`, ….
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::CheckpointError;
 use crate::json::{self, Fields};
@@ -104,6 +104,8 @@ pub struct CommonConfig {
     pub out_features: Option<Vec<String>>,
     /// Stages that a backbone returns, by index; a negative one counts from the end.
     pub out_indices: Option<Vec<i64>>,
+    /// The object that the config was read from. `to_json` writes back its keys that are not known here.
+    pub source: Map<String, Value>,
 }
 
 impl Default for CommonConfig {
@@ -121,6 +123,7 @@ impl Default for CommonConfig {
             stage_names: None,
             out_features: None,
             out_indices: None,
+            source: Map::new(),
         }
     }
 }
@@ -157,6 +160,7 @@ impl CommonConfig {
             stage_names: fields.nullable_texts("stage_names")?,
             out_features: fields.nullable_texts("out_features")?,
             out_indices: fields.nullable_signed_ints("out_indices")?,
+            source: Map::new(),
         };
         if config.problem_type == Some(ProblemType::SingleLabelClassification) && config.num_labels() == 1 {
             return Err(fields.refuse(

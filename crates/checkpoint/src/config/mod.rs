@@ -6,6 +6,8 @@
 
 use std::path::Path;
 
+use serde_json::{Map, Value};
+
 use crate::error::CheckpointError;
 use crate::json::{self, Fields};
 
@@ -16,7 +18,10 @@ mod dinov2_with_registers;
 mod dinov3_convnext;
 mod dinov3_vit;
 mod family;
+mod overrides;
+pub(crate) mod python_json;
 mod size;
+mod write;
 
 pub use backbone::Stage;
 pub use common::{CommonConfig, ProblemType, TorchDtype};
@@ -46,9 +51,13 @@ impl ModelConfig {
     /// # Errors
     /// Not JSON, an unknown or missing `model_type`, a field of a wrong type or out of range.
     pub fn from_json(path: &Path, bytes: &[u8]) -> Result<Self, CheckpointError> {
-        let map = json::object(path, bytes)?;
+        Self::from_map(path, json::object(path, bytes)?)
+    }
+
+    /// Reads the object of a `config.json`, and keeps it.
+    fn from_map(path: &Path, map: Map<String, Value>) -> Result<Self, CheckpointError> {
         let fields = Fields::new(path, &map);
-        let config = match Family::read(&fields)? {
+        let mut config = match Family::read(&fields)? {
             Family::Dinov2 => Self::Dinov2(Dinov2Config::read(&fields)?),
             Family::Dinov2WithRegisters => {
                 Self::Dinov2WithRegisters(Dinov2WithRegistersConfig::read(&fields)?)
@@ -57,6 +66,7 @@ impl ModelConfig {
             Family::DINOv3ConvNext => Self::DINOv3ConvNext(DINOv3ConvNextConfig::read(&fields)?),
         };
         config.check_stages(path)?;
+        config.common_mut().source = map;
         Ok(config)
     }
 

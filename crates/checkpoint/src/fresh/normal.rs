@@ -50,7 +50,7 @@ impl Normal {
     pub(super) fn sample(self, stream: &mut Stream) -> f32 {
         loop {
             let value = if self.truncated && self.std > CUT {
-                self.from_uniform(stream)
+                self.thinned_uniform(stream)
             } else {
                 let standard: f64 = StandardNormal.sample(&mut stream.0);
                 Some(self.std * standard).filter(|value| !self.truncated || value.abs() <= CUT)
@@ -62,7 +62,7 @@ impl Normal {
     }
 
     /// A number from [-2, 2], with the probability that the density has there.
-    fn from_uniform(self, stream: &mut Stream) -> Option<f64> {
+    fn thinned_uniform(self, stream: &mut Stream) -> Option<f64> {
         let [place, chance]: [f64; 2] = [(); 2].map(|()| StandardUniform.sample(&mut stream.0));
         let value = CUT * (2.0 * place - 1.0);
         (chance <= (-0.5 * (value / self.std).powi(2)).exp()).then_some(value)

@@ -4,7 +4,7 @@
 //! `q_proj` → `attention.query`, `gate_proj` and `up_proj` → the first and second half of `weights_in`, and so on.
 //! Source: `conversion_mapping.py` and the `base_model_prefix` of each family in Transformers 5.24.0 and 4.57.
 
-use super::{Part, Place};
+use super::{Place, Role, strip_prefixes};
 use crate::config::Family;
 
 /// v5 module path and hub module path of a DINOv2 layer's part.
@@ -26,7 +26,7 @@ pub(super) fn place(family: Family, file_name: &str) -> Place {
     let bare = strip_prefixes(file_name, prefixes(family));
     match family {
         Family::Dinov2 | Family::Dinov2WithRegisters => place_dinov2(bare),
-        Family::DINOv3Vit | Family::DINOv3ConvNext => Place { name: bare.to_owned(), part: Part::WHOLE },
+        Family::DINOv3Vit | Family::DINOv3ConvNext => Place::new(bare, Role::Whole),
     }
 }
 
@@ -40,24 +40,17 @@ fn prefixes(family: Family) -> &'static [&'static str] {
     }
 }
 
-fn strip_prefixes<'a>(mut name: &'a str, prefixes: &[&str]) -> &'a str {
-    while let Some(rest) = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix)) {
-        name = rest;
-    }
-    name
-}
-
 /// `encoder.layer.{i}.{module}.{weight|bias}` with a v5 module goes back to the hub's; everything else stays.
 fn place_dinov2(bare: &str) -> Place {
     let Some((layer, module, leaf)) = split_layer(bare) else {
-        return Place { name: bare.to_owned(), part: Part::WHOLE };
+        return Place::new(bare, Role::Whole);
     };
     if let Some(index) = SWIGLU_HALVES.iter().position(|half| *half == module) {
-        let part = Part { index, count: SWIGLU_HALVES.len() };
-        return Place { name: format!("{layer}.{SWIGLU_FUSED}.{leaf}"), part };
+        let role = Role::Part { index, count: SWIGLU_HALVES.len() };
+        return Place::new(format!("{layer}.{SWIGLU_FUSED}.{leaf}"), role);
     }
     let hub_module = DINOV2_MODULES.iter().find(|(v5, _)| *v5 == module).map_or(module, |(_, hub)| hub);
-    Place { name: format!("{layer}.{hub_module}.{leaf}"), part: Part::WHOLE }
+    Place::new(format!("{layer}.{hub_module}.{leaf}"), Role::Whole)
 }
 
 /// The name of half `index` of the SwiGLU input that has `file_name` as one of its halves.
@@ -65,6 +58,39 @@ pub(super) fn sibling(file_name: &str, index: usize) -> String {
     let wanted = SWIGLU_HALVES.get(index).copied().unwrap_or(SWIGLU_FUSED);
     let half = SWIGLU_HALVES.iter().find(|half| file_name.contains(*half)).copied();
     half.map_or_else(|| file_name.to_owned(), |half| file_name.replacen(half, wanted, 1))
+}
+
+/// The names of version 5's modules, below any task's prefix, for the tensor of this canonical name: two for a fused SwiGLU
+/// input.
+pub(crate) fn module_names(family: Family, name: &str) -> Vec<String> {
+    match family {
+        Family::Dinov2 | Family::Dinov2WithRegisters => dinov2_module_names(name),
+        Family::DINOv3Vit if name.starts_with("layer.") => vec![format!("model.{name}")],
+        Family::DINOv3ConvNext if name.starts_with("stages.") => vec![format!("model.{name}")],
+        Family::DINOv3Vit | Family::DINOv3ConvNext => vec![name.to_owned()],
+    }
+}
+
+fn dinov2_module_names(name: &str) -> Vec<String> {
+    let Some((layer, module, leaf)) = split_layer(name) else { return vec![name.to_owned()] };
+    if module == SWIGLU_FUSED {
+        return SWIGLU_HALVES.map(|half| format!("{layer}.{half}.{leaf}")).to_vec();
+    }
+    let module = DINOV2_MODULES.iter().find(|(_, hub)| *hub == module).map_or(module, |(v5, _)| v5);
+    vec![format!("{layer}.{module}.{leaf}")]
+}
+
+/// The modules' names for a tensor that no model of the family has; DINOv2's keep the file's prefix.
+pub(super) fn unexpected_names(family: Family, file_name: &str) -> Vec<String> {
+    let bare = strip_prefixes(file_name, prefixes(family));
+    let names = module_names(family, bare);
+    match family {
+        Family::Dinov2 | Family::Dinov2WithRegisters => {
+            let prefix = file_name.strip_suffix(bare).unwrap_or_default();
+            names.into_iter().map(|name| format!("{prefix}{name}")).collect()
+        }
+        Family::DINOv3Vit | Family::DINOv3ConvNext => names,
+    }
 }
 
 /// `encoder.layer.{i}`, the module path below it, and the last component.
@@ -82,7 +108,7 @@ mod tests {
 
     fn whole(family: Family, name: &str) -> String {
         let place = place(family, name);
-        assert_eq!(place.part, Part::WHOLE, "{name}");
+        assert_eq!(place.role, Role::Whole, "{name}");
         place.name
     }
 
@@ -111,7 +137,7 @@ mod tests {
             let file_name = format!("dinov2_with_registers.encoder.layer.7.mlp.{module}.weight");
             let got = place(Family::Dinov2WithRegisters, &file_name);
             assert_eq!(got.name, "encoder.layer.7.mlp.weights_in.weight");
-            assert_eq!(got.part, Part { index, count: 2 });
+            assert_eq!(got.role, Role::Part { index, count: 2 });
         }
     }
 

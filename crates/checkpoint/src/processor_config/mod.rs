@@ -9,25 +9,18 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::checkpoint::check_folder;
 use crate::config::Family;
 use crate::error::CheckpointError;
-use crate::files;
 use crate::json::{self, Fields};
-use crate::limits::{MAX_JSON_BYTES, MAX_PROCESSOR_CHANNELS};
+use crate::limits::MAX_PROCESSOR_CHANNELS;
 
+mod file;
 mod kind;
 mod size;
 
+pub(crate) use file::{PREPROCESSOR_FILE, ProcessorFile};
 pub use kind::{ProcessorKind, Resample};
 pub use size::SizeSpec;
-
-/// The image processor's config.
-const PREPROCESSOR_FILE: &str = "preprocessor_config.json";
-/// A multi-modal processor's config, whose entry for images wins.
-const PROCESSOR_FILE: &str = "processor_config.json";
-/// That entry.
-const IMAGE_PROCESSOR_KEY: &str = "image_processor";
 
 /// How a picture becomes `pixel_values`.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,17 +105,10 @@ impl ProcessorConfig {
     /// # Errors
     /// No such folder, a damaged file, and whatever `from_json` refuses.
     pub fn open(dir: &Path, family: Option<Family>) -> Result<Option<Self>, CheckpointError> {
-        check_folder(dir)?;
-        let shadow = dir.join(PROCESSOR_FILE);
-        if let Some(bytes) = files::read_small(&shadow, MAX_JSON_BYTES)? {
-            let map = json::object(&shadow, &bytes)?;
-            if let Some(nested) = nested(&shadow, &map)? {
-                return Self::read(&shadow, nested, family).map(Some);
-            }
+        match file::open_object(dir)? {
+            Some((path, map)) => Self::read(&path, &map, family).map(Some),
+            None => Ok(None),
         }
-        let path = dir.join(PREPROCESSOR_FILE);
-        let bytes = files::read_small(&path, MAX_JSON_BYTES)?;
-        bytes.map(|bytes| Self::from_json(&path, &bytes, family)).transpose()
     }
 
     /// Reads the bytes of a `preprocessor_config.json`, or of a `processor_config.json` with an entry for images; `path`
@@ -132,7 +118,7 @@ impl ProcessorConfig {
     /// Not JSON, a type that cannot be run or none at all, a field of a wrong type or out of range.
     pub fn from_json(path: &Path, bytes: &[u8], family: Option<Family>) -> Result<Self, CheckpointError> {
         let map = json::object(path, bytes)?;
-        Self::read(path, nested(path, &map)?.unwrap_or(&map), family)
+        Self::read(path, file::nested(path, &map)?.unwrap_or(&map), family)
     }
 
     fn read(path: &Path, map: &Map<String, Value>, family: Option<Family>) -> Result<Self, CheckpointError> {
@@ -179,18 +165,6 @@ impl ProcessorConfig {
             Some((_, step, missing, _)) => Err(CheckpointError::ProcessorNeeds { step, missing }),
             None => Ok(()),
         }
-    }
-}
-
-/// The entry for images of a `processor_config.json`; `null` counts as none.
-fn nested<'a>(
-    path: &Path,
-    map: &'a Map<String, Value>,
-) -> Result<Option<&'a Map<String, Value>>, CheckpointError> {
-    match map.get(IMAGE_PROCESSOR_KEY) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Object(nested)) => Ok(Some(nested)),
-        Some(other) => Err(Fields::new(path, map).invalid(IMAGE_PROCESSOR_KEY, "an object", other)),
     }
 }
 

@@ -7,7 +7,41 @@ use half::{bf16, f16};
 use safetensors::Dtype;
 
 use super::TensorView;
+use crate::config::TorchDtype;
 use crate::error::CheckpointError;
+
+/// Rounds numbers to what `dtype` can hold: to the nearest, ties to even, as torch does.
+pub(super) fn round(dtype: TorchDtype, values: &mut [f32]) {
+    match dtype {
+        TorchDtype::Float16 => round_through::<f16>(values),
+        TorchDtype::BFloat16 => round_through::<bf16>(values),
+        TorchDtype::Float32 | TorchDtype::Float64 => {}
+    }
+}
+
+fn round_through<T: Copy + Default>(values: &mut [f32])
+where
+    [T]: HalfFloatSliceExt,
+{
+    let mut narrow = [T::default(); BLOCK];
+    for block in values.chunks_mut(BLOCK) {
+        let narrow = &mut narrow[..block.len()];
+        narrow.convert_from_f32_slice(block);
+        narrow.convert_to_f32_slice(block);
+    }
+}
+
+/// The bytes of numbers in a format of files.
+pub(super) fn bytes(dtype: TorchDtype, values: &[f32]) -> Vec<u8> {
+    match dtype {
+        TorchDtype::Float16 => values.iter().flat_map(|value| f16::from_f32(*value).to_le_bytes()).collect(),
+        TorchDtype::BFloat16 => {
+            values.iter().flat_map(|value| bf16::from_f32(*value).to_le_bytes()).collect()
+        }
+        TorchDtype::Float32 => values.iter().flat_map(|value| value.to_le_bytes()).collect(),
+        TorchDtype::Float64 => values.iter().flat_map(|value| f64::from(*value).to_le_bytes()).collect(),
+    }
+}
 
 /// Half-precision numbers converted at a time: enough for the vector conversion, small enough for the stack.
 const BLOCK: usize = 512;

@@ -1,25 +1,27 @@
 //! The tensors of a checkpoint, by canonical name, over one or several mapped safetensors files.
 //!
 //! Whatever spelling a file uses, tensors are asked for by their bare hub name (see `names`, `layout`). Nothing is
-//! copied until a tensor is read. DINOv2's SwiGLU input may lie in two halves in the file; `read_f32` joins them.
+//! copied until a tensor is read. A file may hold a tensor in halves, or several in one; `read_f32` joins and cuts.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::error::{CheckpointError, DuplicateTensor};
+use crate::config::TorchDtype;
+use crate::error::CheckpointError;
 use crate::files::Bytes;
-use crate::layout::TensorSpec;
-use crate::names::{Convention, Part};
+use crate::names::{Convention, Role};
 
 mod archive;
 mod convert;
+mod encode;
 mod header;
 mod open;
+mod store;
 
 pub use archive::Archive;
+pub(crate) use encode::{file_dtype, torch_dtype};
+pub(crate) use open::{INDEX_FILE, SINGLE_FILE};
 pub use safetensors::Dtype;
 
 /// The tensors of a checkpoint.
@@ -28,8 +30,11 @@ pub struct Tensors {
     root: PathBuf,
     convention: Convention,
     files: Vec<TensorFile>,
+    sources: Vec<Source>,
     /// Parts in row order, by canonical name.
     entries: BTreeMap<String, Vec<Stored>>,
+    /// The format that numbers are rounded to when they are read.
+    dtype: Option<TorchDtype>,
 }
 
 /// One safetensors file.
@@ -38,24 +43,28 @@ struct TensorFile {
     bytes: Bytes,
 }
 
-/// A tensor as a file stores it.
-pub(crate) struct Stored {
+/// A tensor of a file.
+pub(crate) struct Source {
     file: usize,
-    pub(crate) name_in_file: String,
+    pub(crate) name: String,
     dtype: Dtype,
     pub(crate) shape: Vec<usize>,
     range: Range<usize>,
-    pub(crate) part: Part,
+}
+
+/// What a file holds of a canonical tensor.
+pub(crate) struct Stored {
+    source: usize,
+    pub(crate) role: Role,
+    /// The shape of what is taken out of the source.
+    shape: Vec<usize>,
+    range: Range<usize>,
 }
 
 impl Stored {
-    /// The shape that this part needs for the whole to have `shape`.
-    pub(crate) fn expected(&self, shape: &[usize]) -> Vec<usize> {
-        let mut expected = shape.to_vec();
-        if let Some(rows) = expected.first_mut() {
-            *rows /= self.part.count;
-        }
-        expected
+    /// The shape of what is taken out of the file's tensor.
+    pub(crate) fn shape(&self) -> &[usize] {
+        &self.shape
     }
 }
 
@@ -75,15 +84,16 @@ pub struct TensorView<'a> {
 }
 
 impl Tensors {
-    /// The tensor, when the file has it in one piece; see `parts` for one that may lie in several.
+    /// The tensor, when the file has it whole and in one piece; see `parts` for one that may lie in several.
     pub fn get(&self, name: &str) -> Option<TensorView<'_>> {
         match self.complete(name)? {
-            [stored] => Some(self.view(stored)),
+            [stored] if stored.role != Role::AfterFirst => Some(self.view(stored)),
             _ => None,
         }
     }
 
-    /// The pieces of the tensor, in row order: one, or the two halves of a SwiGLU input. `None` when one is missing.
+    /// The pieces of the tensor that files hold, in row order: one, or the two halves of a SwiGLU input. `None` when one is
+    /// missing. Zeros that a file leaves out (timm's first position) are in none of them.
     pub fn parts(&self, name: &str) -> Option<Vec<TensorView<'_>>> {
         Some(self.complete(name)?.iter().map(|stored| self.view(stored)).collect())
     }
@@ -98,21 +108,28 @@ impl Tensors {
         self.entries.keys().map(String::as_str)
     }
 
-    /// The tensor's numbers as f32, row-major; `shape` is the shape that the caller needs.
+    /// The tensor's numbers as f32, row-major, rounded to the checkpoint's dtype; `shape` is the shape that the caller needs.
     ///
     /// # Errors
     /// No such tensor, another shape, a dtype other than F32, F16 and BF16.
     pub fn read_f32(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, CheckpointError> {
-        let parts = self.complete(name).ok_or_else(|| CheckpointError::TensorNotFound {
-            path: self.root.clone(),
-            tensor: name.into(),
-        })?;
+        let mut values = self.read_exact_f32(name, shape)?;
+        if let Some(dtype) = self.dtype {
+            convert::round(dtype, &mut values);
+        }
+        Ok(values)
+    }
+
+    /// As `read_f32`, not rounded.
+    fn read_exact_f32(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, CheckpointError> {
+        let parts = self.require(name)?;
         // All checks before memory is taken; the sum cannot overflow, as every part lies in a mapped file.
-        let mut elements = 0;
+        let mut elements = leading_zeros(parts, shape);
         for stored in parts {
             elements += self.check_part(stored, shape)?;
         }
         let mut values = Vec::with_capacity(elements);
+        values.resize(leading_zeros(parts, shape), 0.0);
         for stored in parts {
             convert::append_f32(self.view(stored), &mut values)?;
         }
@@ -121,32 +138,37 @@ impl Tensors {
 
     /// How many numbers the part has, when it fits `shape` and can be read.
     fn check_part(&self, stored: &Stored, shape: &[usize]) -> Result<usize, CheckpointError> {
-        let view = self.view(stored);
-        let expected = stored.expected(shape);
-        if view.shape != expected || shape.first().is_some_and(|rows| rows % stored.part.count != 0) {
+        let source = self.source(stored);
+        if !stored.role.fits(shape, &source.shape) {
             return Err(CheckpointError::TensorShape {
-                path: view.file.into(),
-                tensor: view.name_in_file.into(),
-                expected,
-                got: view.shape.to_vec(),
+                path: self.files[source.file].path.clone(),
+                tensor: source.name.clone(),
+                expected: stored.role.expected(shape),
+                got: source.shape.clone(),
             });
         }
-        let width = convert::width(view)?;
-        Ok(view.bytes.len() / width)
+        let view = self.view(stored);
+        Ok(view.bytes.len() / convert::width(view)?)
     }
 
-    /// Bytes of all tensors.
+    /// The format that `read_f32` rounds to; `None` leaves numbers as files have them.
+    pub fn dtype(&self) -> Option<TorchDtype> {
+        self.dtype
+    }
+
+    /// Bytes of all tensors in the files.
     pub fn total_bytes(&self) -> u64 {
-        self.stored().map(|stored| stored.range.len() as u64).sum()
+        self.sources.iter().map(|source| source.range.len() as u64).sum()
     }
 
     /// The dtype of the first floating-point tensor: what Transformers' `dtype="auto"` falls back to.
     pub fn float_dtype(&self) -> Option<Dtype> {
         let floats = [Dtype::F64, Dtype::F32, Dtype::F16, Dtype::BF16];
-        self.stored()
-            .filter(|stored| floats.contains(&stored.dtype))
-            .min_by_key(|stored| (stored.file, stored.range.start))
-            .map(|stored| stored.dtype)
+        self.sources
+            .iter()
+            .filter(|source| floats.contains(&source.dtype))
+            .min_by_key(|source| (source.file, source.range.start))
+            .map(|source| source.dtype)
     }
 
     /// The file, or the folder of several.
@@ -154,123 +176,55 @@ impl Tensors {
         &self.root
     }
 
-    fn stored(&self) -> impl Iterator<Item = &Stored> {
-        self.entries.values().flatten()
-    }
-
     /// Canonical names and what files hold of each.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &[Stored])> {
         self.entries.iter().map(|(name, parts)| (name.as_str(), parts.as_slice()))
     }
 
-    /// What files hold of a tensor, all parts or not.
+    /// What files hold of a tensor.
     pub(crate) fn entry(&self, name: &str) -> Option<&[Stored]> {
         self.entries.get(name).map(Vec::as_slice)
     }
 
+    /// The file's tensor that something is taken out of.
+    pub(crate) fn source(&self, stored: &Stored) -> &Source {
+        &self.sources[stored.source]
+    }
+
+    /// How names are spelled in the files.
     pub(crate) fn convention(&self) -> Convention {
         self.convention
     }
 
     fn complete(&self, name: &str) -> Option<&[Stored]> {
         let parts = self.entry(name)?;
-        parts.first().filter(|first| first.part.count == parts.len()).map(|_| parts)
+        parts.first().filter(|first| first.role.part().1 == parts.len()).map(|_| parts)
+    }
+
+    fn require(&self, name: &str) -> Result<&[Stored], CheckpointError> {
+        let missing = || CheckpointError::TensorNotFound { path: self.root.clone(), tensor: name.into() };
+        self.complete(name).ok_or_else(missing)
     }
 
     fn view<'a>(&'a self, stored: &'a Stored) -> TensorView<'a> {
-        let file = &self.files[stored.file];
+        let source = self.source(stored);
+        let file = &self.files[source.file];
         TensorView {
-            name_in_file: &stored.name_in_file,
+            name_in_file: &source.name,
             file: &file.path,
-            dtype: stored.dtype,
+            dtype: source.dtype,
             shape: &stored.shape,
             // The header was checked against the file's length when it was opened.
             bytes: &file.bytes[stored.range.clone()],
         }
     }
+}
 
-    /// Adds the tensors of a file that `wanted` accepts by their names in it.
-    fn add(&mut self, file: TensorFile, wanted: impl Fn(&str) -> bool) -> Result<(), CheckpointError> {
-        let headers = header::read(&file.path, &file.bytes)?;
-        let index = self.files.len();
-        self.files.push(file);
-        for header in headers.into_iter().filter(|header| wanted(&header.name)) {
-            let place = self.convention.place(&header.name);
-            self.insert(
-                place.name,
-                Stored {
-                    file: index,
-                    name_in_file: header.name,
-                    dtype: header.dtype,
-                    shape: header.shape,
-                    range: header.range,
-                    part: place.part,
-                },
-            )?;
-        }
-        Ok(())
-    }
-
-    fn insert(&mut self, name: String, stored: Stored) -> Result<(), CheckpointError> {
-        match self.entries.entry(name) {
-            Entry::Vacant(vacant) => {
-                vacant.insert(vec![stored]);
-            }
-            Entry::Occupied(mut occupied) => {
-                let clash = |old: &&Stored| {
-                    old.part.count != stored.part.count || old.part.index == stored.part.index
-                };
-                if let Some(old) = occupied.get().iter().find(clash) {
-                    return Err(CheckpointError::DuplicateTensor(Box::new(DuplicateTensor {
-                        tensor: occupied.key().clone(),
-                        first: old.name_in_file.clone(),
-                        first_file: self.files[old.file].path.clone(),
-                        second: stored.name_in_file,
-                        second_file: self.files[stored.file].path.clone(),
-                    })));
-                }
-                let parts = occupied.get_mut();
-                parts.push(stored);
-                parts.sort_by_key(|stored| stored.part.index);
-            }
-        }
-        Ok(())
-    }
-
-    /// No tensors yet.
-    /// Puts f32 numbers in memory under a canonical name; `spec`'s shape is theirs.
-    pub(crate) fn add_values(&mut self, spec: TensorSpec, values: &[f32]) {
-        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        let stored = Stored {
-            file: self.files.len(),
-            name_in_file: spec.name.clone(),
-            dtype: Dtype::F32,
-            shape: spec.shape,
-            range: 0..bytes.len(),
-            part: Part::WHOLE,
-        };
-        self.files.push(TensorFile { path: self.root.clone(), bytes: Bytes::Held(bytes.into()) });
-        self.entries.insert(spec.name, vec![stored]);
-    }
-
-    /// No tensors yet.
-    pub(crate) fn empty(root: &Path, convention: Convention) -> Self {
-        Self { root: root.into(), convention, files: Vec::new(), entries: BTreeMap::new() }
-    }
-
-    /// The tensors of a safetensors file held in memory; `path` serves error messages only.
-    pub(crate) fn from_bytes(
-        path: &Path,
-        bytes: Cow<'static, [u8]>,
-        convention: Convention,
-    ) -> Result<Self, CheckpointError> {
-        if bytes.is_empty() {
-            return Err(CheckpointError::EmptyFile { path: path.into() });
-        }
-        crate::files::refuse_pointer(path, &bytes)?;
-        let mut tensors = Self::empty(path, convention);
-        tensors.add(TensorFile { path: path.into(), bytes: Bytes::Held(bytes) }, |_| true)?;
-        Ok(tensors)
+/// Zeros before the numbers of the files: the first entry of a table [1, n, D] that a file leaves out.
+fn leading_zeros(parts: &[Stored], shape: &[usize]) -> usize {
+    match (parts, shape) {
+        ([Stored { role: Role::AfterFirst, .. }], [_, _, width]) => *width,
+        _ => 0,
     }
 }
 

@@ -3,12 +3,13 @@
 //! `model.safetensors` wins over an index, as in Transformers. An index is JSON, `weight_map`: tensor name → shard. Only
 //! shards that it names are opened, each must be a path inside the folder, and each must hold what the index says.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Component, Path};
 
 use serde_json::Value;
 
 use super::{TensorFile, Tensors};
+use crate::config::ModelConfig;
 use crate::error::CheckpointError;
 use crate::files;
 use crate::json::{self, Fields};
@@ -25,16 +26,17 @@ const OTHER_FORMATS: [&str; 4] =
 
 impl Tensors {
     /// Opens the weights of a folder.
-    pub(crate) fn open(folder: &Path, convention: Convention) -> Result<Self, CheckpointError> {
+    pub(crate) fn open(folder: &Path, config: &ModelConfig) -> Result<Self, CheckpointError> {
         let single = folder.join(SINGLE_FILE);
         if let Some(bytes) = files::map(&single)? {
-            let mut tensors = Self::empty(&single, convention);
+            let mut tensors = Self::empty(&single, Convention::hub(config));
             tensors.add(TensorFile { path: single, bytes }, |_| true)?;
+            tensors.place_all(config)?;
             return Ok(tensors);
         }
         let index = folder.join(INDEX_FILE);
         match files::read_small(&index, MAX_INDEX_BYTES)? {
-            Some(bytes) => Self::open_shards(folder, &index, &bytes, convention),
+            Some(bytes) => Self::open_shards(folder, &index, &bytes, config),
             None => Err(CheckpointError::NoWeights {
                 path: folder.into(),
                 looked_for: vec![SINGLE_FILE, INDEX_FILE],
@@ -47,7 +49,7 @@ impl Tensors {
         folder: &Path,
         index: &Path,
         bytes: &[u8],
-        convention: Convention,
+        config: &ModelConfig,
     ) -> Result<Self, CheckpointError> {
         let shard_of = weight_map(index, bytes)?;
         let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -56,7 +58,7 @@ impl Tensors {
         }
         check_shards(folder, index, shards.keys().copied())?;
 
-        let mut tensors = Self::empty(folder, convention);
+        let mut tensors = Self::empty(folder, Convention::hub(config));
         for (shard, expected) in shards {
             let path = folder.join(shard);
             let missing =
@@ -67,16 +69,21 @@ impl Tensors {
             tensors.add(TensorFile { path, bytes }, wanted)?;
             tensors.check_shard(index, shard, &expected)?;
         }
+        tensors.place_all(config)?;
         Ok(tensors)
     }
 
     /// The file added last must hold every tensor that the index places in it.
     fn check_shard(&self, index: &Path, shard: &str, expected: &[&str]) -> Result<(), CheckpointError> {
         let file = self.files.len().saturating_sub(1);
+        let held: HashSet<&str> = self
+            .sources
+            .iter()
+            .filter(|source| source.file == file)
+            .map(|source| source.name.as_str())
+            .collect();
         for &tensor in expected {
-            let name = self.convention.place(tensor).name;
-            let stored = self.entry(&name).unwrap_or_default();
-            if !stored.iter().any(|stored| stored.file == file && stored.name_in_file == tensor) {
+            if !held.contains(tensor) {
                 return Err(CheckpointError::TensorNotInShard {
                     index: index.into(),
                     tensor: tensor.into(),

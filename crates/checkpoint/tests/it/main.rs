@@ -7,11 +7,14 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod classifier;
+mod config_json;
 mod folder;
 mod header;
 mod hostile;
+mod loading;
 mod mismatch;
 mod read;
+mod save;
 mod shards;
 mod spellings;
 mod support;

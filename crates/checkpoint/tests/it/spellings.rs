@@ -3,18 +3,12 @@
 //! Both kinds are among the fixtures, written by Transformers 5.24.0 out of one model. Every canonical name must give the same
 //! values from both.
 
-use std::path::{Path, PathBuf};
-
 use dinoxide_checkpoint::{Checkpoint, layout};
 
-use crate::support::f32_bytes;
+use crate::support::{f32_bytes, fixtures};
 
 /// Ends the name of the fixture that holds the same weights under version 5's names.
 const MODULE_NAMES: &str = "-v5-names";
-
-fn fixtures() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
-}
 
 #[test]
 fn module_names_and_hub_names_read_the_same() {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dinoxide_checkpoint::{Checkpoint, CheckpointError, Dtype, ModelConfig, layout};
 use safetensors::tensor::TensorView;
@@ -81,6 +81,11 @@ impl Weights {
         });
         safetensors::serialize(views, None).unwrap()
     }
+}
+
+/// The folder of the checkpoints that Transformers wrote.
+pub(crate) fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures")
 }
 
 pub(crate) fn f32_bytes(values: &[f32]) -> Vec<u8> {

@@ -1,0 +1,98 @@
+//! Files written beside their place and renamed into it: whoever reads there, or has the old file mapped, sees the old one or
+//! the new one whole.
+//!
+//! A safetensors file is its header and then the tensors in the header's order, each converted and written by itself, so that
+//! memory holds one tensor at a time.
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use safetensors::tensor::{Metadata, TensorInfo};
+use tempfile::{Builder, NamedTempFile};
+
+use super::Item;
+use crate::error::CheckpointError;
+use crate::tensors::{Tensors, file_dtype};
+
+/// Bytes that a header's length is a multiple of, so that numbers after it are aligned.
+const ALIGNMENT: usize = 8;
+
+/// The error of a failed system call while writing `path`.
+pub(super) fn error(path: &Path, source: io::Error) -> CheckpointError {
+    CheckpointError::Write { path: path.into(), source: source.into() }
+}
+
+/// Writes a text file.
+pub(super) fn text(path: &Path, text: &str) -> Result<(), CheckpointError> {
+    replace(path, |file| file.write_all(text.as_bytes()).map_err(|source| error(path, source)))
+}
+
+/// Writes a safetensors file as torch's does: by name, with the metadata that Transformers expects.
+pub(super) fn tensors(path: &Path, tensors: &Tensors, items: &[Item]) -> Result<(), CheckpointError> {
+    let mut items: Vec<&Item> = items.iter().collect();
+    items.sort_by_key(|item| &item.file_name);
+    let header = header(path, &items)?;
+    replace(path, |file| {
+        file.write_all(&header).map_err(|source| error(path, source))?;
+        for item in &items {
+            let bytes = tensors.encode(&item.name, &item.shape, item.dtype)?;
+            file.write_all(&bytes).map_err(|source| error(path, source))?;
+        }
+        Ok(())
+    })
+}
+
+/// Length and JSON of the header, padded with spaces.
+fn header(path: &Path, items: &[&Item]) -> Result<Vec<u8>, CheckpointError> {
+    let invalid = |reason: String| CheckpointError::InvalidHeader { path: path.into(), reason };
+    let mut end = 0;
+    let info = |item: &&Item| {
+        let start = end;
+        // At most what is in memory or mapped, or twice that.
+        end += item.bytes() as usize;
+        let info = TensorInfo {
+            dtype: file_dtype(item.dtype),
+            shape: item.shape.clone(),
+            data_offsets: (start, end),
+        };
+        (item.file_name.clone(), info)
+    };
+    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
+    let metadata = Metadata::new(Some(metadata), items.iter().map(info).collect())
+        .map_err(|error| invalid(error.to_string()))?;
+    let mut json = serde_json::to_vec(&metadata).map_err(|error| invalid(error.to_string()))?;
+    json.resize(json.len().next_multiple_of(ALIGNMENT), b' ');
+    let mut header = (json.len() as u64).to_le_bytes().to_vec();
+    header.append(&mut json);
+    Ok(header)
+}
+
+/// Writes a new file with `content` and puts it in the place of `path`.
+fn replace(
+    path: &Path,
+    content: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> Result<(), CheckpointError>,
+) -> Result<(), CheckpointError> {
+    let failed = |source| error(path, source);
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = beside(folder).map_err(failed)?;
+    let mut writer = BufWriter::new(&mut file);
+    content(&mut writer)?;
+    writer.flush().map_err(failed)?;
+    drop(writer);
+    file.as_file().sync_all().map_err(failed)?;
+    file.persist(path).map_err(|persist| failed(persist.error))?;
+    Ok(())
+}
+
+/// A new file that is removed again unless it is put in its place; readable by whoever the umask allows.
+fn beside(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".tmp-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666));
+    }
+    builder.tempfile_in(folder)
+}
