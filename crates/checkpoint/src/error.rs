@@ -8,6 +8,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::hub::HubError;
+
 mod details;
 mod hint;
 mod mismatch;
@@ -133,6 +135,9 @@ pub enum CheckpointError {
     /// The repo, the revision or the file is not in the hub's cache.
     #[error(transparent)]
     NotInCache(Box<NotInCache>),
+    /// The model cannot be had from the hub.
+    #[error(transparent)]
+    Hub(Box<HubError>),
     /// The folder has no `config.json`.
     #[error("no `config.json` in `{}`", .path.display())]
     NoConfig {
@@ -393,4 +398,10 @@ pub enum CheckpointError {
         /// Rows of the classifier's weight.
         weights: usize,
     },
+}
+
+impl From<HubError> for CheckpointError {
+    fn from(error: HubError) -> Self {
+        Self::Hub(Box::new(error))
+    }
 }

@@ -4,6 +4,8 @@
 //! typed error. Each bound is far above the largest published model (7B: width 4096, 40 layers, 32 heads), so no
 //! honest file meets it; together they keep every product of sizes below 2^63.
 
+/// Bytes of one file of weights that is downloaded; the largest checkpoints are split into files of 5 to 50 GB.
+pub const MAX_WEIGHTS_FILE_BYTES: u64 = 100 << 30;
 /// Bytes of `config.json`, `preprocessor_config.json` and `processor_config.json`: 21 thousand labels need 2 MB, and parsed
 /// JSON takes up to 16 times the bytes of its text.
 pub const MAX_JSON_BYTES: u64 = 4 << 20;

@@ -14,7 +14,7 @@ pub struct NotInCache {
     /// The revision asked for.
     pub revision: String,
     /// The file that was needed.
-    pub file: &'static str,
+    pub file: String,
     /// The cache folder.
     pub cache: PathBuf,
     /// What was looked at and what it showed.

@@ -21,6 +21,7 @@ impl CheckpointError {
             }
             Self::NoCacheFolder { .. } => Some("set HF_HOME, or give the cache folder".into()),
             Self::NotInCache(missing) => Some(not_in_cache(&missing.repo, missing.offline)),
+            Self::Hub(error) => error.hint(),
             Self::NoConfig { path } | Self::NoProcessor { path } => unfinished_download(path),
             Self::NoWeights { path, other, .. } => no_weights(path, other.as_deref()),
             Self::MissingShard { .. } | Self::Truncated { .. } | Self::EmptyFile { .. } => {

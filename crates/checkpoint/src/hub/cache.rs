@@ -11,45 +11,78 @@ use crate::error::{CheckpointError, NotInCache};
 use crate::files;
 
 /// How the folder of a model repo begins.
-pub(super) const REPO_PREFIX: &str = "models--";
+const REPO_PREFIX: &str = "models--";
 /// What stands for the `/` of a repo id.
-pub(super) const REPO_SEPARATOR: &str = "--";
+const REPO_SEPARATOR: &str = "--";
 /// The folder of commits and their files.
 pub(super) const SNAPSHOTS: &str = "snapshots";
 /// The folder of branches and tags.
-const REFS: &str = "refs";
+pub(super) const REFS: &str = "refs";
 /// Bytes of a file below `refs/`: a commit hash has 40.
 const MAX_REF_BYTES: u64 = 256;
 /// What every model's snapshot has.
-const CONFIG_FILE: &str = "config.json";
-/// Files that make a snapshot worth opening: a model's, or a processor's alone.
-const ANCHOR_FILES: [&str; 3] = [CONFIG_FILE, "preprocessor_config.json", "processor_config.json"];
+pub(super) const CONFIG_FILE: &str = "config.json";
+/// What a processor's has: one of them, or both.
+pub(super) const PROCESSOR_FILES: [&str; 2] = ["preprocessor_config.json", "processor_config.json"];
+
+/// The folder of a repo.
+pub(super) fn folder_name(repo: &str) -> String {
+    format!("{REPO_PREFIX}{}", repo.replace('/', REPO_SEPARATOR))
+}
+
+/// The repo id of a folder that is a snapshot, or lies inside one.
+pub(super) fn repo_of(folder: &Path) -> Option<String> {
+    let snapshots = folder.ancestors().skip(1).find(|folder| folder.ends_with(SNAPSHOTS))?;
+    let name = snapshots.parent()?.file_name()?.to_str()?;
+    Some(name.strip_prefix(REPO_PREFIX)?.replace(REPO_SEPARATOR, "/"))
+}
+
+/// The name that a file has in the repo.
+pub(super) fn in_repo(subfolder: Option<&str>, name: &str) -> String {
+    match subfolder {
+        Some(subfolder) => format!("{subfolder}/{name}"),
+        None => name.to_owned(),
+    }
+}
 
 /// One question to the cache.
+#[derive(Debug)]
 pub(super) struct Lookup<'a> {
-    pub(super) root: &'a Path,
+    pub(super) root: PathBuf,
     pub(super) repo: &'a str,
     pub(super) revision: &'a str,
+    pub(super) subfolder: Option<&'a str>,
     pub(super) offline: bool,
 }
 
 impl Lookup<'_> {
-    /// The snapshot's folder.
+    /// The name that a file has in the repo.
+    pub(super) fn in_repo(&self, name: &str) -> String {
+        in_repo(self.subfolder, name)
+    }
+
+    /// The snapshot's folder, or the subfolder in it.
     pub(super) fn find(&self) -> Result<Located, CheckpointError> {
-        let folder = self.root.join(format!("{REPO_PREFIX}{}", self.repo.replace('/', REPO_SEPARATOR)));
+        let folder = self.root.join(folder_name(self.repo));
         if !folder.is_dir() {
             return Err(self.missing(format!("no folder `{}`", folder.display())));
         }
         let commit = self.commit(&folder)?;
-        let dir = folder.join(SNAPSHOTS).join(&commit);
+        let mut dir = folder.join(SNAPSHOTS).join(&commit);
         if !dir.is_dir() {
             return Err(self.missing(format!("no snapshot `{commit}`")));
         }
-        // `is_file` follows links: one whose blob is gone counts as missing.
-        if !ANCHOR_FILES.iter().any(|name| dir.join(name).is_file()) {
+        if let Some(subfolder) = self.subfolder {
+            dir.push(subfolder);
+        }
+        // What makes a snapshot worth opening is a model's config, or a processor's alone. `is_file` follows links:
+        // one whose blob is gone counts as missing.
+        let mut names = [CONFIG_FILE].into_iter().chain(PROCESSOR_FILES);
+        if !names.any(|name| dir.join(name).is_file()) {
             return Err(self.missing(format!("the snapshot `{commit}` does not have it")));
         }
-        Ok(Located { dir, repo: Some(self.repo.into()), commit: Some(commit) })
+        let repo = Some(self.repo.into());
+        Ok(Located { dir, repo, commit: Some(commit), warnings: Vec::new() })
     }
 
     /// The commit that the revision stands for.
@@ -92,8 +125,8 @@ impl Lookup<'_> {
         CheckpointError::NotInCache(Box::new(NotInCache {
             repo: self.repo.into(),
             revision: self.revision.into(),
-            file: CONFIG_FILE,
-            cache: self.root.into(),
+            file: self.in_repo(CONFIG_FILE),
+            cache: self.root.clone(),
             reason,
             offline: self.offline,
         }))

@@ -1,11 +1,14 @@
 //! The environment variables of Hugging Face's tools; the only place below the command line that reads any.
 //!
+//! Where things are and whether to go online is decided here; tokens in `token`, the proxy in `network::proxy`.
 //! Cache folder: `HF_HUB_CACHE`, else `HUGGINGFACE_HUB_CACHE`, else `$HF_HOME/hub`, where `HF_HOME` defaults to
 //! `$XDG_CACHE_HOME/huggingface` and that to `~/.cache`. Offline: `HF_HUB_OFFLINE`, or when it is empty or not set
 //! `TRANSFORMERS_OFFLINE`, is 1, ON, YES or TRUE in any case. A leading `~` and `$NAME` in folders are expanded.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
+
+use super::token::Secret;
 
 /// Values that switch a flag on.
 const TRUE_VALUES: [&str; 4] = ["1", "ON", "YES", "TRUE"];
@@ -27,6 +30,26 @@ pub struct HubEnv {
     pub hf_hub_offline: Option<OsString>,
     /// `TRANSFORMERS_OFFLINE`.
     pub transformers_offline: Option<OsString>,
+    /// `HF_ENDPOINT`: the hub's address, or a mirror's.
+    pub hf_endpoint: Option<OsString>,
+    /// `HF_TOKEN`.
+    pub hf_token: Option<Secret>,
+    /// `HUGGING_FACE_HUB_TOKEN`, its old name.
+    pub hugging_face_hub_token: Option<Secret>,
+    /// `HF_TOKEN_PATH`: the file that `hf auth login` writes.
+    pub hf_token_path: Option<OsString>,
+    /// `HF_HUB_DISABLE_IMPLICIT_TOKEN`.
+    pub hf_hub_disable_implicit_token: Option<OsString>,
+    /// `HF_HUB_DOWNLOAD_TIMEOUT`: seconds without a byte.
+    pub hf_hub_download_timeout: Option<OsString>,
+    /// `HTTPS_PROXY` or `https_proxy`, else `ALL_PROXY` or `all_proxy`; may hold a password.
+    pub https_proxy: Option<Secret>,
+    /// `http_proxy`, else `ALL_PROXY` or `all_proxy`; may hold a password.
+    pub http_proxy: Option<Secret>,
+    /// `NO_PROXY` or `no_proxy`.
+    pub no_proxy: Option<OsString>,
+    /// `SSL_CERT_FILE`: certificates to trust instead of Mozilla's, such as a company's.
+    pub ssl_cert_file: Option<OsString>,
 }
 
 impl HubEnv {
@@ -44,6 +67,8 @@ impl HubEnv {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
         let home = home.filter(|value| !value.is_empty());
         let folder = |name: &str| Some(expand(&set(name)?, home.as_deref(), &lookup));
+        let first = |names: &[&str]| names.iter().find_map(|name| set(name));
+        let secret = |names: &[&str]| first(names).map(|value| Secret::new(value.to_string_lossy()));
         Self {
             hf_hub_cache: folder("HF_HUB_CACHE"),
             huggingface_hub_cache: folder("HUGGINGFACE_HUB_CACHE"),
@@ -51,6 +76,17 @@ impl HubEnv {
             xdg_cache_home: folder("XDG_CACHE_HOME"),
             hf_hub_offline: set("HF_HUB_OFFLINE"),
             transformers_offline: set("TRANSFORMERS_OFFLINE"),
+            hf_endpoint: set("HF_ENDPOINT"),
+            hf_token: secret(&["HF_TOKEN"]),
+            hugging_face_hub_token: secret(&["HUGGING_FACE_HUB_TOKEN"]),
+            hf_token_path: folder("HF_TOKEN_PATH"),
+            hf_hub_disable_implicit_token: set("HF_HUB_DISABLE_IMPLICIT_TOKEN"),
+            hf_hub_download_timeout: set("HF_HUB_DOWNLOAD_TIMEOUT"),
+            https_proxy: secret(&["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+            // Not `HTTP_PROXY`: where a web server starts programs, a stranger's `Proxy:` header sets it.
+            http_proxy: secret(&["http_proxy", "ALL_PROXY", "all_proxy"]),
+            no_proxy: first(&["NO_PROXY", "no_proxy"]),
+            ssl_cert_file: folder("SSL_CERT_FILE"),
             home,
         }
     }
@@ -61,23 +97,42 @@ impl HubEnv {
         if let Some(folder) = explicit {
             return Some(folder.into());
         }
+        Some(self.hf_home()?.join("hub"))
+    }
+
+    /// The folder of all of Hugging Face's tools.
+    fn hf_home(&self) -> Option<PathBuf> {
         if let Some(home) = &self.hf_home {
-            return Some(PathBuf::from(home).join("hub"));
+            return Some(home.into());
         }
         let cache = match (&self.xdg_cache_home, &self.home) {
             (Some(cache), _) => PathBuf::from(cache),
             (None, Some(home)) => PathBuf::from(home).join(".cache"),
             (None, None) => return None,
         };
-        Some(cache.join("huggingface").join("hub"))
+        Some(cache.join("huggingface"))
+    }
+
+    /// The file that holds the token of who has logged in; `None` when not even a home folder is known.
+    pub fn token_path(&self) -> Option<PathBuf> {
+        let explicit = self.hf_token_path.as_ref().map(PathBuf::from);
+        explicit.or_else(|| Some(self.hf_home()?.join("token")))
+    }
+
+    /// Whether a token may be sent only when the caller gives one.
+    pub(super) fn forbids_implicit_token(&self) -> bool {
+        is_on(self.hf_hub_disable_implicit_token.as_ref())
     }
 
     /// Whether the environment forbids going online.
     pub fn is_offline(&self) -> bool {
-        let flag = self.hf_hub_offline.as_ref().or(self.transformers_offline.as_ref());
-        let flag = flag.and_then(|value| value.to_str()).map(str::to_ascii_uppercase);
-        flag.is_some_and(|value| TRUE_VALUES.contains(&value.as_str()))
+        is_on(self.hf_hub_offline.as_ref().or(self.transformers_offline.as_ref()))
     }
+}
+
+fn is_on(flag: Option<&OsString>) -> bool {
+    let flag = flag.and_then(|value| value.to_str()).map(str::to_ascii_uppercase);
+    flag.is_some_and(|value| TRUE_VALUES.contains(&value.as_str()))
 }
 
 /// A folder's `~` and `$NAME` or `${NAME}` replaced; names that are not set stay, as does what is not UTF-8.
@@ -162,6 +217,23 @@ mod tests {
             let env = env(&[("HF_HUB_CACHE", given), ("BASE", "/data")]);
             assert_eq!(env.cache_dir(), Some(expected.into()), "{given}");
         }
+    }
+
+    #[test]
+    fn the_token_file_is_in_hf_home_unless_it_is_named() {
+        assert_eq!(env(&[]).token_path(), Some("/home/me/.cache/huggingface/token".into()));
+        assert_eq!(env(&[("HF_HOME", "/hf")]).token_path(), Some("/hf/token".into()));
+        let named = env(&[("HF_HOME", "/hf"), ("HF_TOKEN_PATH", "~/mine")]);
+        assert_eq!(named.token_path(), Some("/home/me/mine".into()));
+        assert_eq!(HubEnv::default().token_path(), None);
+    }
+
+    #[test]
+    fn what_is_secret_is_not_shown() {
+        let env = env(&[("HF_TOKEN", "hf_abc"), ("https_proxy", "http://me:pass@proxy:1")]);
+        assert_eq!(env.hf_token, Some(Secret::new("hf_abc")));
+        let shown = format!("{env:?}");
+        assert!(!shown.contains("hf_abc") && !shown.contains("pass@"), "{shown}");
     }
 
     #[test]

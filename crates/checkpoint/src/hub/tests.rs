@@ -4,6 +4,7 @@
 //! process's own.
 
 use std::fs;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 
@@ -40,7 +41,7 @@ impl Cache {
 
     fn options(&self) -> HubOptions {
         let cache_dir = Some(self.0.path().to_path_buf());
-        HubOptions { revision: None, cache_dir, offline: false, env: HubEnv::default() }
+        HubOptions { cache_dir, ..HubOptions::with_env(HubEnv::default()) }
     }
 
     fn locate(&self, revision: Option<&str>) -> Result<Located, CheckpointError> {
@@ -52,7 +53,7 @@ impl Cache {
 fn reason(error: CheckpointError) -> String {
     match error {
         CheckpointError::NotInCache(missing) => {
-            assert_eq!((missing.repo.as_str(), missing.file), (REPO, "config.json"));
+            assert_eq!((missing.repo.as_str(), missing.file.as_str()), (REPO, "config.json"));
             missing.reason
         }
         other => panic!("{other:?}"),
@@ -66,7 +67,7 @@ fn a_branch_is_followed_to_its_commit() {
     cache.snapshot(OTHER_COMMIT, "config.json");
     cache.reference("main", &format!("{COMMIT}\n"));
     cache.reference("refs/pr/3", OTHER_COMMIT);
-    let expected = Located { dir, repo: Some(REPO.into()), commit: Some(COMMIT.into()) };
+    let expected = Located { dir, repo: Some(REPO.into()), commit: Some(COMMIT.into()), warnings: vec![] };
     assert_eq!(cache.locate(None).unwrap(), expected);
     assert_eq!(cache.locate(Some("main")).unwrap(), expected);
     assert_eq!(cache.locate(Some("refs/pr/3")).unwrap().commit.as_deref(), Some(OTHER_COMMIT));
@@ -167,7 +168,7 @@ fn an_existing_folder_is_used_as_it_is() {
     let dir = TempDir::new().unwrap();
     let options = Cache::new().options();
     let located = locate(dir.path(), &options).unwrap();
-    assert_eq!(located, Located { dir: dir.path().into(), repo: None, commit: None });
+    assert_eq!(located, Located { dir: dir.path().into(), ..Located::default() });
     let file = dir.path().join("file");
     fs::write(&file, b"x").unwrap();
     assert!(matches!(locate(&file, &options), Err(CheckpointError::NotAFolder { .. })));

@@ -21,7 +21,7 @@ mod store;
 
 pub use archive::Archive;
 pub(crate) use encode::{file_dtype, torch_dtype};
-pub(crate) use open::{INDEX_FILE, SINGLE_FILE};
+pub(crate) use open::{INDEX_FILE, SINGLE_FILE, shard_names};
 pub use safetensors::Dtype;
 
 /// The tensors of a checkpoint.

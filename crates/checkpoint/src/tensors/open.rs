@@ -3,7 +3,7 @@
 //! `model.safetensors` wins over an index, as in Transformers. An index is JSON, `weight_map`: tensor name → shard. Only
 //! shards that it names are opened, each must be a path inside the folder, and each must hold what the index says.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path};
 
 use serde_json::Value;
@@ -108,11 +108,17 @@ fn weight_map(index: &Path, bytes: &[u8]) -> Result<HashMap<String, String>, Che
         .ok_or_else(|| fields.invalid("weight_map", expected, value))
 }
 
-/// Every shard must lie inside the folder and exist; all that are missing are named at once.
-fn check_shards<'a>(
-    folder: &Path,
+/// The shards that an index names, sorted; each would lie inside the index's folder.
+pub(crate) fn shard_names(index: &Path, bytes: &[u8]) -> Result<BTreeSet<String>, CheckpointError> {
+    let names: BTreeSet<String> = weight_map(index, bytes)?.into_values().collect();
+    check_names(index, names.iter().map(String::as_str))?;
+    Ok(names)
+}
+
+/// No more shards than are opened, and each inside the folder.
+fn check_names<'a>(
     index: &Path,
-    shards: impl ExactSizeIterator<Item = &'a str>,
+    mut shards: impl ExactSizeIterator<Item = &'a str>,
 ) -> Result<(), CheckpointError> {
     if shards.len() > MAX_SHARDS {
         return Err(CheckpointError::TooManyShards {
@@ -121,12 +127,25 @@ fn check_shards<'a>(
             limit: MAX_SHARDS,
         });
     }
+    let leaves = |shard: &str| {
+        let mut parts = Path::new(shard).components();
+        shard.is_empty() || shard.contains('\\') || !parts.all(|part| matches!(part, Component::Normal(_)))
+    };
+    match shards.find(|shard| leaves(shard)) {
+        Some(shard) => Err(CheckpointError::UnsafeShardName { index: index.into(), name: shard.into() }),
+        None => Ok(()),
+    }
+}
+
+/// Every shard must exist; all that are missing are named at once.
+fn check_shards<'a>(
+    folder: &Path,
+    index: &Path,
+    shards: impl ExactSizeIterator<Item = &'a str> + Clone,
+) -> Result<(), CheckpointError> {
+    check_names(index, shards.clone())?;
     let mut missing = Vec::new();
     for shard in shards {
-        let inside = |part| matches!(part, Component::Normal(_));
-        if shard.is_empty() || shard.contains('\\') || !Path::new(shard).components().all(inside) {
-            return Err(CheckpointError::UnsafeShardName { index: index.into(), name: shard.into() });
-        }
         if files::metadata(&folder.join(shard))?.is_none() {
             missing.push(shard.to_owned());
         }

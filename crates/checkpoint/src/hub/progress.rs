@@ -1,0 +1,30 @@
+//! What a download tells while it runs, for whoever draws a bar.
+
+use std::fmt;
+
+/// Hears how downloads go. Files come one after the other; all methods are called from the thread that downloads.
+pub trait Progress: fmt::Debug + Send + Sync {
+    /// A file begins, or begins anew: `done` of its `size` bytes are there already.
+    fn start(&self, file: &str, size: Option<u64>, done: u64);
+
+    /// Another process has the file's lock, and is waited for.
+    fn wait(&self, file: &str) {
+        let _ = file;
+    }
+
+    /// So many more bytes are on disk.
+    fn advance(&self, bytes: u64);
+
+    /// The file that began is complete, or failed.
+    fn finish(&self);
+}
+
+/// Says nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Silent;
+
+impl Progress for Silent {
+    fn start(&self, _: &str, _: Option<u64>, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn finish(&self) {}
+}
