@@ -98,12 +98,7 @@ impl Backbone {
     /// The channels of every stage, `stem` first (`num_features`).
     #[must_use]
     pub fn num_features(&self) -> Vec<usize> {
-        match self.config() {
-            ModelConfig::DINOv3ConvNext(config) => {
-                [&[config.num_channels][..], &config.hidden_sizes].concat()
-            }
-            config => vec![config.hidden_size(); self.stage_names().len()],
-        }
+        self.config().num_features()
     }
 
     /// The channels of the chosen stages.

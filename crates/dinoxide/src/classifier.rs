@@ -9,7 +9,7 @@ use dinoxide_checkpoint::{
 };
 use dinoxide_kernels::ContextOptions;
 use dinoxide_model::Classifier;
-use ndarray::{Array2, Axis, Slice};
+use ndarray::{Array2, ArrayView2, Axis, Slice};
 use std::{ffi::OsStr, sync::Arc};
 
 /// A DINOv2 model (with or without registers) with a linear classifier over CLS and the mean of the patches. A clone shares everything.
@@ -126,10 +126,32 @@ impl ImageClassifier {
         problem_type: Option<ProblemType>,
     ) -> Result<ImageClassifierOutputs, Error> {
         let mut outputs = self.forward(inputs)?;
+        outputs.loss = Some(self.loss_as(&outputs.logits.view(), labels, problem_type)?);
+        Ok(outputs)
+    }
+
+    /// The loss of logits [B, labels] against labels, as [`Self::forward_with_labels`] gives it: for logits of several forwards put
+    /// together, whose losses cannot be.
+    ///
+    /// # Errors
+    /// Labels that do not fit.
+    pub fn loss<'a>(
+        &self,
+        logits: &ArrayView2<'_, f32>,
+        labels: impl Into<Labels<'a>>,
+    ) -> Result<f32, Error> {
+        self.loss_as(logits, &labels.into(), self.config().common().problem_type)
+    }
+
+    fn loss_as(
+        &self,
+        logits: &ArrayView2<'_, f32>,
+        labels: &Labels<'_>,
+        problem_type: Option<ProblemType>,
+    ) -> Result<f32, Error> {
         let num_labels = self.config().common().num_labels();
         let problem_type = problem_type.unwrap_or_else(|| labels.problem_type(num_labels));
-        outputs.loss = Some(dinoxide_model::loss(problem_type, &outputs.logits.view(), labels)?);
-        Ok(outputs)
+        Ok(dinoxide_model::loss(problem_type, logits, labels)?)
     }
 }
 

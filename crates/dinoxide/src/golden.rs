@@ -12,6 +12,9 @@ use std::{
 /// Floats that `hash32` inputs may ask for: 256 MiB, five pictures of 2048 × 2048.
 const MAX_HASHED: usize = 1 << 26;
 
+/// Starts the names of what was drawn in train mode.
+const DRAWS: &str = "draws.";
+
 /// A golden, read into memory.
 #[derive(Debug)]
 pub struct Golden {
@@ -22,6 +25,7 @@ pub struct Golden {
     attention_mask: Option<Array2<bool>>,
     labels: Option<GoldenLabels>,
     outputs: BTreeMap<String, ArrayD<f32>>,
+    eager_attention: bool,
 }
 
 /// The labels of a golden.
@@ -48,6 +52,11 @@ impl Golden {
         let (mut outputs, mut masks, mut labels) = (BTreeMap::new(), BTreeMap::new(), None);
         for tensor in archive.tensors() {
             let name = tensor.name_in_file;
+            if name.starts_with(DRAWS) {
+                return Err(format!(
+                    "is of train mode: its random draws, `{name}` and others, cannot be fed to a model that is compared"
+                ));
+            }
             match name {
                 "bool_masked_pos" | "attention_mask" => {
                     masks.insert(name.to_owned(), mask(&tensor)?);
@@ -75,8 +84,17 @@ impl Golden {
         }
         let (bool_masked_pos, attention_mask) =
             (masks.remove("bool_masked_pos"), masks.remove("attention_mask"));
-        let path = archive.path().to_owned();
-        Ok(Self { path, metadata, pixel_values, bool_masked_pos, attention_mask, labels, outputs })
+        let eager_attention = metadata.get("attn_implementation").is_some_and(|name| name == "eager");
+        Ok(Self {
+            path: archive.path().to_owned(),
+            metadata,
+            pixel_values,
+            bool_masked_pos,
+            attention_mask,
+            labels,
+            outputs,
+            eager_attention,
+        })
     }
 
     /// The file.
@@ -112,7 +130,7 @@ impl Golden {
                 None => asks("hidden_states.").into(),
             },
             output_attentions: asks("attentions."),
-            eager_attention: self.metadata.get("attn_implementation").is_some_and(|name| name == "eager"),
+            eager_attention: self.eager_attention,
             ..Inputs::new(self.pixel_values())
         })
     }
@@ -152,6 +170,13 @@ impl Golden {
             })
         };
         self.metadata.get(key).map(parse).transpose()
+    }
+
+    /// The same, to be run with the eager attention whatever it was made with.
+    #[must_use]
+    pub fn with_eager_attention(mut self) -> Self {
+        self.eager_attention = true;
+        self
     }
 
     /// The same without an expected tensor, for one that is not to be compared.

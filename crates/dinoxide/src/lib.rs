@@ -51,7 +51,7 @@ mod verify;
 pub use backbone::Backbone;
 pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use dinoxide_checkpoint::{
-    Checkpoint, CheckpointError, Head, ProcessorConfig,
+    Archive, Checkpoint, CheckpointError, Dtype, Head, ProcessorConfig, TensorView,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },

@@ -207,6 +207,24 @@ impl ModelConfig {
         }
     }
 
+    /// The channels of every stage, `stem` first (`num_features` of a backbone).
+    pub fn num_features(&self) -> Vec<usize> {
+        match self {
+            Self::DINOv3ConvNext(config) => [&[config.num_channels][..], &config.hidden_sizes].concat(),
+            config => vec![config.hidden_size(); config.stage_names().len()],
+        }
+    }
+
+    /// The smallest picture, in pixels: one patch; for a ConvNeXt one place of the last map.
+    pub fn least_picture(&self) -> Size2 {
+        self.patch_size().unwrap_or_else(|| {
+            // The stem's stride is 4, that of each further stage 2.
+            let stages = self.num_features().len().saturating_sub(1);
+            let side = (1..stages).fold(4_usize, |side, _| side.saturating_mul(2));
+            Size2 { height: side, width: side }
+        })
+    }
+
     fn computed_stage_names(&self) -> Vec<String> {
         let stages = match self {
             Self::Dinov2(config) => config.num_hidden_layers,

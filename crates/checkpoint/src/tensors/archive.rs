@@ -44,14 +44,23 @@ impl Archive {
 
     /// The tensors, in the order of their data.
     pub fn tensors(&self) -> impl Iterator<Item = TensorView<'_>> {
-        self.tensors.iter().map(|tensor| TensorView {
+        self.tensors.iter().map(|tensor| self.view(tensor))
+    }
+
+    /// The tensor at a place of that order.
+    pub fn tensor(&self, index: usize) -> Option<TensorView<'_>> {
+        self.tensors.get(index).map(|tensor| self.view(tensor))
+    }
+
+    fn view<'a>(&'a self, tensor: &'a Header) -> TensorView<'a> {
+        TensorView {
             name_in_file: &tensor.name,
             file: &self.path,
             dtype: tensor.dtype,
             shape: &tensor.shape,
             // The header was checked against the file's length when it was opened.
             bytes: &self.bytes[tensor.range.clone()],
-        })
+        }
     }
 }
 
@@ -85,6 +94,8 @@ mod tests {
             ("a", Dtype::F32, &[2][..])
         );
         assert_eq!(tensors[0].bytes, [7; 8]);
+        assert_eq!(archive.tensor(0).unwrap().name_in_file, "a");
+        assert!(archive.tensor(1).is_none());
     }
 
     #[test]
