@@ -28,6 +28,8 @@ Goldens named `masked-`, `attention-mask-` and `labels-` have those inputs besid
 """
 SUFFIXES = {
     "-v5-names": "Transformers 5's tensor names",
+    "-fb-names": "the original files' tensor names",
+    "-timm-names": "timm's tensor names",
     "-sharded": "three shards and an index",
     "-bf16": "bf16",
     "-f16": "f16",

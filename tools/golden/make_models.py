@@ -13,6 +13,7 @@ import torch
 from transformers import PreTrainedModel
 
 import extras
+import foreign_names
 import formats
 from common import FIXTURES, MAX_FIXTURE_BYTES, quiet, save_tensors, seed_of
 from forward import golden
@@ -80,7 +81,7 @@ def main() -> None:
         if not arguments.names or variant.name in arguments.names:
             make(variant)
     if not arguments.core and (not arguments.names or "formats" in arguments.names):
-        for folder in formats.make_all():
+        for folder in (*formats.make_all(), *foreign_names.make_all()):
             report(folder)
 
 

@@ -38,7 +38,7 @@ pub(crate) fn checkpoints() -> Vec<String> {
 
 /// The fixture that a copy of its weights in other files belongs to: `dinov2` for `dinov2-sharded`.
 pub(crate) fn base(name: &str) -> &str {
-    let suffixes = ["-v5-names", "-sharded", "-bf16", "-f16"];
+    let suffixes = ["-v5-names", "-fb-names", "-timm-names", "-sharded", "-bf16", "-f16"];
     suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
