@@ -4,7 +4,7 @@
 //! code says whose fault it is.
 
 use crate::exit::Exit;
-use dinoxide::{BUILTIN_TINY, CheckpointError, ImageError};
+use dinoxide::{BUILTIN_TINY, CheckpointError, ImageError, hub::HubError};
 use std::{io, path::PathBuf};
 
 /// Errors of this crate.
@@ -102,11 +102,24 @@ fn hint_of(error: &dinoxide::Error) -> Option<String> {
         return Some(format!("`--max-pixels {got}` lets it through, if you trust it and have the memory"));
     }
     let hint = error.hint()?;
-    let no_model = matches!(error, dinoxide::Error::Checkpoint(CheckpointError::NotInCache { .. }));
-    if no_model && !hint.contains(BUILTIN_TINY) {
+    if has_no_model(error) && !hint.contains(BUILTIN_TINY) {
         return Some(format!(
-            "{hint}; for a first try `-m {BUILTIN_TINY}` (small, random weights) needs neither"
+            "{hint}; for a first try `-m {BUILTIN_TINY}` (small, random weights) needs no download"
         ));
     }
     Some(hint)
+}
+
+/// Whether the user has yet to get at a model.
+fn has_no_model(error: &dinoxide::Error) -> bool {
+    match error {
+        dinoxide::Error::Checkpoint(CheckpointError::NotInCache { .. }) => true,
+        dinoxide::Error::Checkpoint(CheckpointError::Hub(error)) => {
+            matches!(
+                **error,
+                HubError::Unreachable { .. } | HubError::Gated { .. } | HubError::RepoNotFound { .. }
+            )
+        }
+        _ => false,
+    }
 }

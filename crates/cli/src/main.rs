@@ -7,6 +7,7 @@ mod args;
 mod cleanup;
 mod commands;
 mod cost;
+mod downloads;
 mod env;
 mod error;
 mod exit;

@@ -5,6 +5,7 @@
 
 use crate::{
     args::{GlobalArgs, Pool, ProcessorArgs, Size, SourceArgs},
+    downloads::Downloads,
     env::{self, Env},
     error::CliError,
     printer::Printer,
@@ -16,6 +17,7 @@ use dinoxide::{
 use std::{
     ffi::{OsStr, OsString},
     path::Path,
+    sync::Arc,
 };
 
 /// The model when none is named.
@@ -92,13 +94,20 @@ pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result
             "--revision {revision}: has no effect, `{name}` is not looked up in the hub's cache"
         ));
     }
+    let downloads = Arc::new(Downloads::new(printer.draws_progress()));
     let options = LoadOptions {
         revision: args.revision.clone(),
+        subfolder: args.subfolder.clone(),
         cache_dir: args.cache_dir.clone(),
         offline: args.offline,
+        progress: Some(Arc::<Downloads>::clone(&downloads)),
         ..LoadOptions::default()
     };
-    Ok(dinoxide::open(name, &options)?)
+    let opened = dinoxide::open(name, &options);
+    for warning in downloads.take_warnings() {
+        printer.warning(&warning);
+    }
+    Ok(opened?)
 }
 
 /// The checkpoint's processor, with the command line's wishes, except `--tolerant`.
@@ -195,7 +204,8 @@ mod tests {
 
     #[test]
     fn the_model_is_typed_or_set_or_the_default() {
-        let mut source = SourceArgs { model: None, revision: None, cache_dir: None, offline: false };
+        let mut source =
+            SourceArgs { model: None, revision: None, subfolder: None, cache_dir: None, offline: false };
         let env = Env { model: Some("set".into()), ..Env::default() };
         assert_eq!(model_name(&source, &Env::default()), "facebook/dinov2-small");
         assert_eq!(model_name(&source, &env), "set");

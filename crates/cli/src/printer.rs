@@ -60,6 +60,11 @@ impl Printer {
         self.stdout_is_terminal
     }
 
+    /// Whether progress may be drawn: on a terminal, unless the user does not want it.
+    pub(crate) fn draws_progress(&self) -> bool {
+        self.progress
+    }
+
     /// Writes data to stdout and hands it on at once, so that a reader sees each line as it comes.
     ///
     /// # Errors

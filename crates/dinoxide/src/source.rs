@@ -1,9 +1,9 @@
-//! Finding a checkpoint: a folder, a hub id in the local cache, or the built-in one.
+//! Finding a checkpoint: a folder, a hub id (downloaded when the local cache does not have it), or the built-in one.
 
 use crate::{Error, Head, pretrained::Pretrained};
 use dinoxide_checkpoint::{Checkpoint, InitOptions, config::ModelConfig, hub};
 use dinoxide_kernels::ContextOptions;
-use std::{ffi::OsStr, path::PathBuf};
+use std::{ffi::OsStr, path::PathBuf, sync::Arc};
 
 /// The name of the built-in model.
 ///
@@ -16,19 +16,27 @@ pub const BUILTIN_TINY: &str = "builtin:tiny";
 pub struct LoadOptions {
     /// Branch, tag or commit of a hub id; `main` when absent.
     pub revision: Option<String>,
+    /// The folder inside the repo, or inside a local folder, that holds the files.
+    pub subfolder: Option<String>,
     /// The hub cache; the standard one (`HF_HUB_CACHE`, `HF_HOME`, …) when absent.
     pub cache_dir: Option<PathBuf>,
     /// Look at the cache only, as `HF_HUB_OFFLINE=1` does (`local_files_only`).
     pub offline: bool,
+    /// The access token, for gated and private repos; that of `HF_TOKEN` or of `hf auth login` by default.
+    pub token: hub::Token,
+    /// Who hears how downloads go, and of warnings.
+    pub progress: Option<Arc<dyn hub::Progress>>,
     /// Instruction set level and threads; the best and all when absent.
     pub context: ContextOptions,
 }
 
-/// Opens a checkpoint: a local folder, a hub id (`facebook/dinov2-small`) found in the Hugging Face cache, or
-/// [`BUILTIN_TINY`].
+/// Opens a checkpoint: a local folder, a hub id (`facebook/dinov2-small`), or [`BUILTIN_TINY`].
+///
+/// What the Hugging Face cache does not have of a hub id is downloaded into it. When the hub cannot be reached and the cache has the
+/// model, the cache serves, and [`LoadOptions::progress`] hears a warning.
 ///
 /// # Errors
-/// Nothing there, or something that is not a checkpoint of a known family.
+/// Nothing there, a download that fails, or something that is not a checkpoint of a known family.
 pub fn open(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Checkpoint, Error> {
     open_as(Head::Bare, model, options)
 }
@@ -43,17 +51,24 @@ pub(crate) fn open_as(
     if model == BUILTIN_TINY {
         return builtin_tiny();
     }
-    let located = hub::locate(
-        model,
-        &hub::HubOptions {
-            revision: options.revision.clone(),
-            cache_dir: options.cache_dir.clone(),
-            offline: options.offline,
-            ..hub::HubOptions::default()
-        },
-    )?;
+    let located = hub::fetch(model, &hub_options(options))?;
+    if let Some(progress) = &options.progress {
+        located.warnings.iter().for_each(|warning| progress.warn(warning));
+    }
     let _ = head;
     Ok(Checkpoint::open(&located.dir)?)
+}
+
+fn hub_options(options: &LoadOptions) -> hub::HubOptions {
+    hub::HubOptions {
+        revision: options.revision.clone(),
+        subfolder: options.subfolder.clone(),
+        cache_dir: options.cache_dir.clone(),
+        offline: options.offline,
+        token: options.token.clone(),
+        progress: options.progress.clone(),
+        ..hub::HubOptions::default()
+    }
 }
 
 /// Fresh random weights of a config.

@@ -50,10 +50,12 @@ impl CheckpointError {
 }
 
 fn not_in_cache(repo: &str, offline: bool) -> String {
-    let download = format!("download it with `hf download {repo}`, or give a local folder");
     match offline {
-        true => format!("offline mode is on (--offline, HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE): {download}"),
-        false => download,
+        true => format!(
+            "offline mode is on (--offline, HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE): download `{repo}` without it, or give a \
+             local folder"
+        ),
+        false => format!("download it with `hf download {repo}`, or give a local folder"),
     }
 }
 

@@ -17,6 +17,12 @@ pub trait Progress: fmt::Debug + Send + Sync {
 
     /// The file that began is complete, or failed.
     fn finish(&self);
+
+    /// Something that the user should know, though the model was found: see [`super::Located::warnings`]. [`super::fetch`] itself
+    /// does not call this; who opens a model for the user passes the warnings on.
+    fn warn(&self, message: &str) {
+        let _ = message;
+    }
 }
 
 /// Says nothing.

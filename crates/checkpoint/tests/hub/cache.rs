@@ -6,12 +6,12 @@ use std::net::TcpListener;
 use dinoxide_checkpoint::CheckpointError;
 use dinoxide_checkpoint::hub::{self, HubEnv, HubError, HubOptions};
 
-use crate::hub::{COMMIT, Cache, Hub, REPO, WEIGHTS, closed, hub_error};
-use crate::server::{Reply, Server};
+use crate::hub::{COMMIT, Cache, Hub, REPO, WEIGHTS, closed, dinov2, hub_error};
+use dinoxide_testkit::server::{Reply, Server};
 
 fn filled() -> Cache {
     let cache = Cache::new();
-    cache.fetch(&Hub::new().serve()).unwrap();
+    cache.fetch(&dinov2().serve()).unwrap();
     cache
 }
 
@@ -71,7 +71,7 @@ fn a_hub_that_fails_or_refuses_is_stood_in_for_too() {
 #[test]
 fn a_new_commit_that_cannot_be_brought_leaves_the_old_one_in_use() {
     let cache = filled();
-    let mut hub = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..Hub::new() };
+    let mut hub = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..dinov2() };
     hub.files.get_mut(WEIGHTS).unwrap().push(0);
     let server = Server::start(move |request| match request.is_get_of(WEIGHTS) {
         true => Reply::new(503).body(""),
@@ -96,7 +96,7 @@ fn half_a_download_does_not_stand_in() {
 #[test]
 fn damage_is_told_though_the_cache_could_serve() {
     let cache = filled();
-    let mut hub = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..Hub::new() };
+    let mut hub = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..dinov2() };
     hub.files.get_mut(WEIGHTS).unwrap().push(0);
     let server = Server::start(move |request| match request.is_get_of(WEIGHTS) {
         true => Reply::new(200).body("something else"),
@@ -114,7 +114,7 @@ fn an_endpoint_that_is_none_is_told() {
 
 #[test]
 fn a_cache_that_cannot_be_made_is_named() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     fs::write(cache.root(), "a file").unwrap();
     let error = cache.fails(&server);
     assert!(matches!(error, HubError::Write { .. }));
@@ -144,9 +144,9 @@ fn a_cache_that_cannot_be_written_to_serves_what_it_has() {
     set_writable(&cache.root(), false);
     // Who may do anything (root) can write all the same: then only the first half is shown.
     let is_root = fs::write(cache.root().join("probe"), "").is_ok();
-    let server = Hub::new().serve();
+    let server = dinov2().serve();
     let served = cache.fetch(&server);
-    let other = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..Hub::new() }.serve();
+    let other = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..dinov2() }.serve();
     let refused = cache.fetch(&other);
     set_writable(&cache.root(), true);
     assert_eq!(served.unwrap().dir, cache.snapshot());

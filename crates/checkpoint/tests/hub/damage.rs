@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use dinoxide_checkpoint::hub::HubError;
 
-use crate::hub::{CONFIG, Cache, Hub, WEIGHTS, fixture};
-use crate::server::{Reply, Server};
+use crate::hub::{CONFIG, Cache, WEIGHTS, dinov2, fixture};
+use dinoxide_testkit::server::{Reply, Server};
 
 /// A hub that answers the first `times` questions for a file's content with other bytes.
 fn damaged(file: &'static str, times: usize, bytes: Vec<u8>) -> Server {
     let asked = AtomicUsize::new(0);
-    let hub = Hub::new();
+    let hub = dinov2();
     Server::start(move |request| {
         match request.is_get_of(file) && asked.fetch_add(1, Ordering::SeqCst) < times {
             true => Reply::new(200).body(bytes.clone()),
@@ -40,7 +40,7 @@ fn a_wrong_hash_twice_is_an_error_and_leaves_nothing() {
     for (file, algorithm) in [(CONFIG, "SHA-1"), (WEIGHTS, "SHA-256")] {
         let (cache, server) = (Cache::new(), damaged(file, 2, flipped(file)));
         let error = cache.fails(&server);
-        let announced = Hub::new().etag(file);
+        let announced = dinov2().etag(file);
         assert!(error.to_string().contains(&format!("{algorithm} {announced} was announced")), "{error}");
         assert!(matches!(error, HubError::WrongHash { .. }));
         assert!(!cache.blobs().iter().any(|name| name.starts_with(&announced)), "{:?}", cache.blobs());
@@ -68,7 +68,7 @@ fn a_wrong_size_twice_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn a_body_that_does_not_end_is_not_taken_beyond_its_size() {
-    let hub = Hub::new();
+    let hub = dinov2();
     let server = Server::start(move |request| match request.is_get_of(WEIGHTS) {
         true => Reply::new(200).body(vec![0; 10 << 20]).without("Content-Length"),
         false => hub.reply(request),
@@ -80,7 +80,7 @@ fn a_body_that_does_not_end_is_not_taken_beyond_its_size() {
 #[test]
 fn a_config_larger_than_any_honest_one_is_refused_before_and_while_it_comes() {
     for announced in [true, false] {
-        let hub = Hub::new();
+        let hub = dinov2();
         let server = Server::start(move |request| {
             if !request.path.ends_with("/config.json") {
                 return hub.reply(request);
@@ -107,7 +107,7 @@ fn answers_without_what_the_hub_says_are_not_the_hubs() {
         (|reply| reply.with("ETag", "\"../x\""), "name a file"),
     ];
     for (change, told) in changes {
-        let hub = Hub::new();
+        let hub = dinov2();
         let server = Server::start(move |request| change(hub.reply(request)));
         let error = Cache::new().fails(&server);
         assert!(matches!(error, HubError::NotAHub { .. }) && error.to_string().contains(told), "{error}");

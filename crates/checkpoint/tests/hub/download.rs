@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use dinoxide_checkpoint::Checkpoint;
 use dinoxide_checkpoint::hub::{self, HubOptions, Progress};
 
-use crate::hub::{COMMIT, CONFIG, Cache, Hub, REPO, WEIGHTS, closed};
+use crate::hub::{COMMIT, CONFIG, Cache, Hub, REPO, WEIGHTS, closed, dinov2};
 
 const QUESTIONS: [&str; 7] = [
     "HEAD /facebook/dinov2-small/resolve/main/config.json",
@@ -46,7 +46,7 @@ fn listing(dir: &Path) -> Vec<String> {
 #[cfg(unix)]
 #[test]
 fn the_cache_is_laid_out_as_huggingface_hub_lays_it_out() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     let located = cache.fetch(&server).unwrap();
     assert_eq!(located.dir, cache.snapshot());
     assert_eq!((located.repo.as_deref(), located.commit.as_deref()), (Some(REPO), Some(COMMIT)));
@@ -60,7 +60,7 @@ fn the_cache_is_laid_out_as_huggingface_hub_lays_it_out() {
 
 #[test]
 fn a_complete_cache_costs_one_question_and_a_commit_none() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     cache.fetch(&server).unwrap();
     server.take();
     let located = cache.fetch(&server).unwrap();
@@ -72,11 +72,11 @@ fn a_complete_cache_costs_one_question_and_a_commit_none() {
 
 #[test]
 fn only_what_is_missing_is_brought() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     cache.fetch(&server).unwrap();
     server.take();
     fs::remove_file(cache.snapshot().join("preprocessor_config.json")).unwrap();
-    fs::remove_file(cache.blob(&Hub::new().etag("preprocessor_config.json"))).unwrap();
+    fs::remove_file(cache.blob(&dinov2().etag("preprocessor_config.json"))).unwrap();
     cache.fetch(&server).unwrap();
     assert_eq!(server.take(), [QUESTIONS[0], QUESTIONS[2], QUESTIONS[3]]);
     // A link that is lost is made anew from the blob that is there.
@@ -89,8 +89,8 @@ fn only_what_is_missing_is_brought() {
 #[test]
 fn a_new_commit_brings_only_the_contents_that_are_new() {
     let cache = Cache::new();
-    cache.fetch(&Hub::new().serve()).unwrap();
-    let mut hub = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..Hub::new() };
+    cache.fetch(&dinov2().serve()).unwrap();
+    let mut hub = Hub { commit: "0123456789abcdef0123456789abcdef01234567".into(), ..dinov2() };
     hub.files.get_mut("preprocessor_config.json").unwrap().push(b'\n');
     let server = hub.serve();
     let located = cache.fetch(&server).unwrap();
@@ -103,7 +103,7 @@ fn a_new_commit_brings_only_the_contents_that_are_new() {
 
 #[test]
 fn a_revision_may_have_slashes() {
-    let hub = Hub { revision: "refs%2Fpr%2F3".into(), ..Hub::new() };
+    let hub = Hub { revision: "refs%2Fpr%2F3".into(), ..dinov2() };
     let (cache, server) = (Cache::new(), hub.serve());
     let options = HubOptions { revision: Some("refs/pr/3".into()), ..cache.options(&server.url()) };
     assert_eq!(hub::fetch(REPO, &options).unwrap().dir, cache.snapshot());
@@ -114,7 +114,7 @@ fn a_revision_may_have_slashes() {
 
 #[test]
 fn a_subfolder_is_taken_for_the_repo() {
-    let mut hub = Hub::new();
+    let mut hub = dinov2();
     hub.files = hub.files.into_iter().map(|(name, bytes)| (format!("a/b/{name}"), bytes)).collect();
     let (cache, server) = (Cache::new(), hub.serve());
     let options = HubOptions { subfolder: Some("a/b/".into()), ..cache.options(&server.url()) };
@@ -142,7 +142,7 @@ fn a_subfolder_that_would_leave_the_repo_is_refused() {
 
 #[test]
 fn a_processor_alone_is_a_model_without_weights() {
-    let mut hub = Hub::new();
+    let mut hub = dinov2();
     hub.files.retain(|name, _| name == "preprocessor_config.json");
     let (cache, server) = (Cache::new(), hub.serve());
     assert_eq!(cache.fetch(&server).unwrap().dir, cache.snapshot());
@@ -173,7 +173,7 @@ impl Progress for Heard {
 
 #[test]
 fn progress_hears_of_every_file_and_byte() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     let heard = Arc::new(Heard::default());
     let progress: Arc<dyn Progress> = Arc::<Heard>::clone(&heard);
     let options = HubOptions { progress: Some(progress), ..cache.options(&server.url()) };

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use dinoxide_checkpoint::hub::{self, HubError, HubOptions, NetworkOptions};
 
-use crate::hub::{Cache, Hub, REPO, WEIGHTS, fixture, hub_error};
-use crate::server::{Pace, Reply, Request, Server};
+use crate::hub::{Cache, Hub, REPO, WEIGHTS, dinov2, fixture, hub_error};
+use dinoxide_testkit::server::{Pace, Reply, Request, Server};
 
 /// A hub whose answers to the first `times` questions for the weights' content are changed.
 fn changed(times: usize, change: impl Fn(Reply) -> Reply + Send + Sync + 'static) -> Server {
-    serve_changed(Hub::new(), times, move |_, reply| change(reply))
+    serve_changed(dinov2(), times, move |_, reply| change(reply))
 }
 
 fn serve_changed(
@@ -34,7 +34,7 @@ fn ranges(server: &Server) -> Vec<Option<String>> {
 }
 
 fn is_complete(cache: &Cache) -> bool {
-    let name = Hub::new().etag(WEIGHTS);
+    let name = dinov2().etag(WEIGHTS);
     let left = cache.blobs().into_iter().any(|name| name.contains("incomplete"));
     !left && fs::read(cache.blob(&name)).unwrap() == fixture(WEIGHTS)
 }
@@ -67,7 +67,7 @@ fn a_body_without_a_length_that_ends_early_is_a_cut_too() {
 
 #[test]
 fn a_server_that_does_not_know_ranges_starts_over() {
-    let hub = Hub { knows_range: false, ..Hub::new() };
+    let hub = Hub { knows_range: false, ..dinov2() };
     let server = serve_changed(hub, 1, |_, reply| reply.pace(Pace::CutAfter(1000)));
     let cache = Cache::new();
     cache.fetch(&server).unwrap();
@@ -81,7 +81,7 @@ fn another_part_than_was_asked_for_is_not_put_in() {
         None => reply.pace(Pace::CutAfter(1000)),
         Some(_) => Reply::new(206).body(&fixture(WEIGHTS)[500..]).with("Content-Range", "bytes 500-9/10"),
     };
-    let (cache, server) = (Cache::new(), serve_changed(Hub::new(), 2, change));
+    let (cache, server) = (Cache::new(), serve_changed(dinov2(), 2, change));
     cache.fetch(&server).unwrap();
     assert_eq!(ranges(&server), [None, Some("bytes=1000-".into()), None]);
     assert!(is_complete(&cache));
@@ -89,14 +89,14 @@ fn another_part_than_was_asked_for_is_not_put_in() {
 
 /// Leaves a partial file in the cache, as another process would.
 fn partial(cache: &Cache, bytes: &[u8]) {
-    let name = format!("{}.incomplete", Hub::new().etag(WEIGHTS));
+    let name = format!("{}.incomplete", dinov2().etag(WEIGHTS));
     fs::create_dir_all(cache.repo().join("blobs")).unwrap();
     fs::write(cache.blob(&name), bytes).unwrap();
 }
 
 #[test]
 fn an_earlier_process_is_gone_on_from() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     partial(&cache, &fixture(WEIGHTS)[..5000]);
     cache.fetch(&server).unwrap();
     assert_eq!(ranges(&server), [Some("bytes=5000-".into())]);
@@ -105,7 +105,7 @@ fn an_earlier_process_is_gone_on_from() {
 
 #[test]
 fn a_partial_file_that_is_whole_is_not_asked_for() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     partial(&cache, &fixture(WEIGHTS));
     cache.fetch(&server).unwrap();
     assert_eq!(ranges(&server), []);
@@ -120,7 +120,7 @@ fn a_partial_file_of_something_else_is_replaced() {
         (vec![7; fixture(WEIGHTS).len() + 1], vec![None]),
         (vec![7; 100], vec![Some("bytes=100-".into()), None]),
     ] {
-        let (cache, server) = (Cache::new(), Hub::new().serve());
+        let (cache, server) = (Cache::new(), dinov2().serve());
         partial(&cache, &bytes);
         cache.fetch(&server).unwrap();
         assert_eq!(ranges(&server), expected);
@@ -134,7 +134,7 @@ fn a_range_that_the_server_does_not_have_starts_over() {
         Some(_) => Reply::new(416).body(""),
         None => reply,
     };
-    let (cache, server) = (Cache::new(), serve_changed(Hub::new(), 1, change));
+    let (cache, server) = (Cache::new(), serve_changed(dinov2(), 1, change));
     partial(&cache, &fixture(WEIGHTS)[..5000]);
     cache.fetch(&server).unwrap();
     assert_eq!(ranges(&server), [Some("bytes=5000-".into()), None]);

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use dinoxide_checkpoint::hub;
 
-use crate::hub::{Cache, Hub, REPO, WEIGHTS, fixture, options};
-use crate::server::{Pace, Server};
+use crate::hub::{Cache, REPO, WEIGHTS, dinov2, fixture, options};
+use dinoxide_testkit::server::{Pace, Server};
 
 const URL: &str = "DINOXIDE_TEST_HUB";
 const CACHE: &str = "DINOXIDE_TEST_CACHE";
@@ -38,7 +38,7 @@ fn spawn(cache: &Cache, server: &Server) -> Child {
 /// A hub that gives the weights only when `all` have asked for their metadata: then all want them at once.
 fn meeting(all: usize) -> Server {
     let met = Arc::new((Mutex::new(0), Condvar::new()));
-    let hub = Hub::new();
+    let hub = dinov2();
     Server::start(move |request| {
         let (count, changed) = &*met;
         if request.method == "HEAD" && request.path.ends_with(WEIGHTS) {
@@ -79,7 +79,7 @@ fn two_processes_download_once() {
 
 #[test]
 fn a_process_that_is_killed_leaves_only_a_partial_file_from_which_the_next_goes_on() {
-    let hub = Hub::new();
+    let hub = dinov2();
     let server = Server::start(move |request| {
         let reply = hub.reply(request);
         match request.is_get_of(WEIGHTS) && request.range.is_none() {
@@ -88,7 +88,7 @@ fn a_process_that_is_killed_leaves_only_a_partial_file_from_which_the_next_goes_
         }
     });
     let cache = Cache::new();
-    let name = Hub::new().etag(WEIGHTS);
+    let name = dinov2().etag(WEIGHTS);
     let partial = cache.blob(&format!("{name}.incomplete"));
     let mut child = spawn(&cache, &server);
     while fs::metadata(&partial).map_or(0, |metadata| metadata.len()) < 5000 {

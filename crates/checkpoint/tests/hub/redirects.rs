@@ -2,14 +2,14 @@
 
 use dinoxide_checkpoint::hub::{self, HubError, HubOptions, Token};
 
-use crate::hub::{Cache, Hub, REPO, WEIGHTS, fixture, hub_error};
-use crate::server::{Pace, Reply, Server};
+use crate::hub::{Cache, Hub, REPO, WEIGHTS, dinov2, fixture, hub_error};
+use dinoxide_testkit::server::{Pace, Reply, Server};
 
 /// A second host that has the weights, and a hub that redirects to it.
 fn two_hosts() -> (Server, Server) {
-    let content = Hub::new();
+    let content = dinov2();
     let second = Server::start(move |request| content.content(request, &fixture(WEIGHTS)));
-    let hub = Hub { second_host: Some(second.url()), ..Hub::new() };
+    let hub = Hub { second_host: Some(second.url()), ..dinov2() };
     (hub.serve(), second)
 }
 
@@ -26,17 +26,17 @@ fn a_large_file_comes_from_a_second_host_that_does_not_see_the_token() {
     // Metadata is the hub's own: the second host is asked for content only.
     assert_eq!(second.lines(), ["GET /bucket/model.safetensors?signature=x"]);
     assert_eq!(second.requests()[0].authorization, None);
-    assert_eq!(std::fs::read(cache.blob(&Hub::new().etag(WEIGHTS))).unwrap(), fixture(WEIGHTS));
+    assert_eq!(std::fs::read(cache.blob(&dinov2().etag(WEIGHTS))).unwrap(), fixture(WEIGHTS));
 }
 
 #[test]
 fn a_cut_at_the_second_host_asks_the_hub_for_a_fresh_address() {
-    let content = Hub::new();
+    let content = dinov2();
     let second = Server::start(move |request| {
         let reply = content.content(request, &fixture(WEIGHTS));
         if request.range.is_none() { reply.pace(Pace::CutAfter(1000)) } else { reply }
     });
-    let server = Hub { second_host: Some(second.url()), ..Hub::new() }.serve();
+    let server = Hub { second_host: Some(second.url()), ..dinov2() }.serve();
     Cache::new().fetch(&server).unwrap();
     assert_eq!(server.gets(WEIGHTS).len(), 2);
     let ranges: Vec<_> = second.requests().into_iter().map(|seen| seen.range).collect();
@@ -46,7 +46,7 @@ fn a_cut_at_the_second_host_asks_the_hub_for_a_fresh_address() {
 #[test]
 fn what_the_second_host_refuses_is_told_as_its_own() {
     let second = Server::start(|_| Reply::new(403).body("expired"));
-    let server = Hub { second_host: Some(second.url()), ..Hub::new() }.serve();
+    let server = Hub { second_host: Some(second.url()), ..dinov2() }.serve();
     let error = Cache::new().fails(&server);
     let host = second.url().replace("http://", "");
     assert!(matches!(&error, HubError::Status { status: 403, host: told, .. } if *told == host), "{error}");
@@ -54,7 +54,7 @@ fn what_the_second_host_refuses_is_told_as_its_own() {
 
 #[test]
 fn a_renamed_repo_is_followed_with_the_token() {
-    let hub = Hub::new();
+    let hub = dinov2();
     let server = Server::start(move |request| match request.path.strip_prefix("/old/name") {
         Some(rest) => Reply::new(307).with("Location", format!("/{REPO}{rest}")).body(""),
         None => hub.reply(request),
@@ -68,7 +68,7 @@ fn a_renamed_repo_is_followed_with_the_token() {
 
 #[test]
 fn a_mirror_that_only_sends_on_is_followed_without_the_token() {
-    let hub = Hub::new().serve();
+    let hub = dinov2().serve();
     let url = hub.url();
     let mirror = Server::start(move |request| {
         Reply::new(308).with("Location", format!("{url}{}", request.path)).body("")
@@ -89,7 +89,7 @@ fn redirects_without_end_are_left() {
 
 #[test]
 fn a_server_that_speaks_no_tls_is_an_error_and_the_token_stays_out_of_it() {
-    let server = Hub::new().serve();
+    let server = dinov2().serve();
     let cache = Cache::new();
     let options = with_token(&cache, &server);
     let env = hub::HubEnv {
@@ -103,7 +103,7 @@ fn a_server_that_speaks_no_tls_is_an_error_and_the_token_stays_out_of_it() {
 
 #[test]
 fn no_token_is_sent_when_there_is_none_or_none_is_wanted() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     let mut options = cache.options(&server.url());
     options.env.hf_token = Some(hub::Secret::new("hf_secret"));
     hub::fetch(REPO, &options).unwrap();

@@ -2,8 +2,8 @@
 
 use dinoxide_checkpoint::hub::{self, HubError, HubOptions, Token};
 
-use crate::hub::{Cache, Hub, REPO, hub_error};
-use crate::server::{Reply, Server};
+use crate::hub::{Cache, REPO, dinov2, hub_error};
+use dinoxide_testkit::server::{Reply, Server};
 
 /// The error of a hub that answers everything alike.
 fn error(status: u16, code: Option<&'static str>, message: Option<&'static str>, token: Token) -> HubError {
@@ -74,7 +74,7 @@ fn a_token_that_is_refused_is_named_with_the_hubs_words() {
 
 #[test]
 fn a_revision_that_is_not_there_is_named() {
-    let (cache, server) = (Cache::new(), Hub::new().serve());
+    let (cache, server) = (Cache::new(), dinov2().serve());
     let options = HubOptions { revision: Some("v2/x".into()), ..cache.options(&server.url()) };
     let error = hub_error(hub::fetch(REPO, &options).unwrap_err());
     assert_eq!(error.to_string(), "`facebook/dinov2-small` has no revision `v2/x`");
@@ -85,7 +85,7 @@ fn a_revision_that_is_not_there_is_named() {
 
 #[test]
 fn a_repo_without_a_model_says_what_was_looked_for() {
-    let mut hub = Hub::new();
+    let mut hub = dinov2();
     hub.files.clear();
     let error = Cache::new().fails(&hub.serve());
     assert!(matches!(error, HubError::NotAModel { .. }));

@@ -4,13 +4,13 @@ use dinoxide_checkpoint::hub::HubError;
 use dinoxide_checkpoint::{Checkpoint, CheckpointError};
 use serde_json::json;
 
-use crate::hub::{Cache, Hub, WEIGHTS};
+use crate::hub::{Cache, Hub, WEIGHTS, dinov2};
 
 const INDEX: &str = "model.safetensors.index.json";
 
 /// A hub whose weights are one shard in a subfolder, placed there by an index.
 fn sharded(shards: &[&str]) -> Hub {
-    let mut hub = Hub::new();
+    let mut hub = dinov2();
     let bytes = hub.files.remove(WEIGHTS).unwrap();
     let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
     let names = header.tensors().into_keys().enumerate();
@@ -65,7 +65,7 @@ fn a_shard_that_is_not_there_is_named() {
 #[test]
 fn a_pickle_is_named_with_the_way_to_convert_it() {
     for name in ["pytorch_model.bin", "pytorch_model.bin.index.json"] {
-        let mut hub = Hub::new();
+        let mut hub = dinov2();
         let bytes = hub.files.remove(WEIGHTS).unwrap();
         hub.files.insert(name.into(), bytes);
         let server = hub.serve();
@@ -74,7 +74,7 @@ fn a_pickle_is_named_with_the_way_to_convert_it() {
         assert!(error.hint().unwrap().contains("save_pretrained"), "{error}");
         assert!(server.gets(name).is_empty());
     }
-    let mut hub = Hub::new();
+    let mut hub = dinov2();
     hub.files.remove(WEIGHTS);
     let error = Cache::new().fails(&hub.serve());
     let told = "looked for model.safetensors, model.safetensors.index.json";
@@ -83,7 +83,7 @@ fn a_pickle_is_named_with_the_way_to_convert_it() {
 
 #[test]
 fn another_familys_weights_are_not_brought() {
-    let mut hub = Hub::new();
+    let mut hub = dinov2();
     hub.files.insert("config.json".into(), br#"{"model_type": "bert"}"#.to_vec());
     let server = hub.serve();
     let error = Cache::new().fetch(&server).unwrap_err();

@@ -11,13 +11,17 @@ use std::{ffi::OsString, path::PathBuf};
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct SourceArgs {
-    /// Folder, hub id in the local cache, or `builtin:tiny` [env: DINOXIDE_MODEL] [default: facebook/dinov2-small]
+    /// Folder, hub id (downloaded once), or `builtin:tiny` [env: DINOXIDE_MODEL] [default: facebook/dinov2-small]
     #[arg(short, long, value_name = "ID|DIR")]
     pub(crate) model: Option<OsString>,
 
     /// Branch, tag or commit of a hub id [default: main]
     #[arg(long, value_name = "REV")]
     pub(crate) revision: Option<String>,
+
+    /// Folder inside the repo, or inside a local folder, that holds the files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) subfolder: Option<String>,
 
     /// The hub's cache folder [default: $HF_HUB_CACHE, $HF_HOME/hub, ~/.cache/huggingface/hub]
     #[arg(long, value_name = "DIR")]

@@ -1,6 +1,6 @@
 //! Drives the built command as a user would, over the fixtures and the photographs of the repository.
 //!
-//! One module a command, and one each for errors, inputs, pictures, output files, the terminal, interrupts and the
+//! One module a command, and one each for errors, the hub, inputs, pictures, output files, the terminal, interrupts and the
 //! documentation.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may panic")]
@@ -10,6 +10,7 @@ mod docs;
 mod embed;
 mod errors;
 mod features;
+mod hub;
 mod info;
 mod inputs;
 mod interrupt;

@@ -45,6 +45,9 @@ impl From<Output> for Run {
     }
 }
 
+/// A hub that is not there: nobody can listen on port 0.
+pub(crate) const NO_HUB: &str = "http://127.0.0.1:0";
+
 /// The command in the repository's folder, with nothing of the tester's environment that it reads.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dinoxide"));
@@ -57,10 +60,24 @@ pub(crate) fn command() -> Command {
         "HF_HUB_OFFLINE",
         "TRANSFORMERS_OFFLINE",
         "TRANSFORMERS_CACHE",
+        "HF_TOKEN",
+        "HUGGING_FACE_HUB_TOKEN",
+        "HF_TOKEN_PATH",
+        "HF_HUB_DISABLE_IMPLICIT_TOKEN",
+        "HF_HUB_DOWNLOAD_TIMEOUT",
+        "SSL_CERT_FILE",
+        "HTTPS_PROXY",
+        "https_proxy",
+        "http_proxy",
+        "ALL_PROXY",
+        "all_proxy",
+        "NO_PROXY",
+        "no_proxy",
     ] {
         command.env_remove(name);
     }
-    command.env("HF_HOME", "/no/such/cache").current_dir(root()).stdin(Stdio::null());
+    command.env("HF_HOME", "/no/such/cache").env("HF_ENDPOINT", NO_HUB);
+    command.current_dir(root()).stdin(Stdio::null());
     command
 }
 

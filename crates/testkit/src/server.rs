@@ -1,4 +1,9 @@
 //! An HTTP server on the loopback: one request a connection, a thread each, answered by a function.
+//!
+//! It can do what servers should not: cut a body, stand still, dawdle. It takes a free port, and ends when it is dropped.
+
+// What goes wrong in a test's own server fails the test.
+#![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,28 +14,34 @@ use std::time::Duration;
 
 /// A request as it came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Request {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) authorization: Option<String>,
-    pub(crate) range: Option<String>,
+pub struct Request {
+    /// `GET` or `HEAD`.
+    pub method: String,
+    /// The path, with its query.
+    pub path: String,
+    /// The header `Authorization`.
+    pub authorization: Option<String>,
+    /// The header `Range`.
+    pub range: Option<String>,
 }
 
 impl Request {
     /// `METHOD path`.
-    pub(crate) fn line(&self) -> String {
+    #[must_use]
+    pub fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
     /// Whether the content of a file is asked for.
-    pub(crate) fn is_get_of(&self, file: &str) -> bool {
+    #[must_use]
+    pub fn is_get_of(&self, file: &str) -> bool {
         self.method == "GET" && self.path.ends_with(&format!("/{file}"))
     }
 }
 
 /// How a body is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub enum Pace {
     /// At once.
     Whole,
     /// So many bytes, then the connection is closed.
@@ -43,38 +54,50 @@ pub(crate) enum Pace {
 
 /// An answer.
 #[derive(Debug, Clone)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
-    pub(crate) body: Vec<u8>,
-    pub(crate) pace: Pace,
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers.
+    pub headers: Vec<(&'static str, String)>,
+    /// The content.
+    pub body: Vec<u8>,
+    /// How the content is sent.
+    pub pace: Pace,
 }
 
 impl Reply {
-    pub(crate) fn new(status: u16) -> Self {
+    /// An answer without headers and content.
+    #[must_use]
+    pub fn new(status: u16) -> Self {
         Self { status, headers: Vec::new(), body: Vec::new(), pace: Pace::Whole }
     }
 
     /// A header more, in place of one of the same name.
-    pub(crate) fn with(mut self, name: &'static str, value: impl std::fmt::Display) -> Self {
+    #[must_use]
+    pub fn with(mut self, name: &'static str, value: impl std::fmt::Display) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self.headers.push((name, format!("{value}")));
         self
     }
 
     /// Without a header.
-    pub(crate) fn without(mut self, name: &str) -> Self {
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
         self
     }
 
-    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+    /// With a content, and its length.
+    #[must_use]
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = body.into();
         let length = self.body.len();
         self.with("Content-Length", length)
     }
 
-    pub(crate) fn pace(mut self, pace: Pace) -> Self {
+    /// Sent in this way.
+    #[must_use]
+    pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = pace;
         self
     }
@@ -83,7 +106,8 @@ impl Reply {
 type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
 
 /// A server that runs until it is dropped.
-pub(crate) struct Server {
+#[derive(Debug)]
+pub struct Server {
     port: u16,
     requests: Arc<Mutex<Vec<Request>>>,
     stop: Arc<AtomicBool>,
@@ -91,7 +115,11 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+    /// Starts a server.
+    ///
+    /// # Panics
+    /// The loopback has no free port.
+    pub fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let (requests, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
@@ -110,28 +138,33 @@ impl Server {
         Self { port, requests, stop, thread: Some(thread) }
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Its address.
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
 
     /// What came so far.
-    pub(crate) fn requests(&self) -> Vec<Request> {
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
         self.requests.lock().unwrap().clone()
     }
 
     /// What came so far, a line each.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
         self.requests().iter().map(Request::line).collect()
     }
 
     /// What came so far, to be forgotten.
-    pub(crate) fn take(&self) -> Vec<String> {
+    pub fn take(&self) -> Vec<String> {
         let requests = std::mem::take(&mut *self.requests.lock().unwrap());
         requests.iter().map(Request::line).collect()
     }
 
-    /// How often a file's content was asked for.
-    pub(crate) fn gets(&self, file: &str) -> Vec<Request> {
+    /// The questions for a file's content.
+    #[must_use]
+    pub fn gets(&self, file: &str) -> Vec<Request> {
         self.requests().into_iter().filter(|request| request.is_get_of(file)).collect()
     }
 }
@@ -189,4 +222,10 @@ fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<Request>>, handler: &Handler) 
             Ok(())
         }
     }
+}
+
+/// An address where nobody listens: that of a server that has ended.
+#[must_use]
+pub fn closed() -> String {
+    Server::start(|_| Reply::new(500)).url()
 }
