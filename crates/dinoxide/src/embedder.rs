@@ -1,7 +1,8 @@
 //! Pictures in, one vector a picture out.
 
 use crate::{
-    Error, FileOptions, ImageProcessor, Inputs, LoadOptions, Model, Outputs, Pooling, files, pooling, source,
+    Error, FileOptions, ImageProcessor, LoadOptions, Model, OutputHiddenStates, Outputs, Pooling, files,
+    pooling, source,
 };
 use dinoxide_kernels::ContextOptions;
 use ndarray::{Array1, Axis};
@@ -51,8 +52,18 @@ impl Embedder {
     /// A file that is no whole picture within the limits, or one that the model cannot take.
     pub fn embed_file(&self, path: &Path) -> Result<Array1<f32>, Error> {
         let pixels = self.processor.open(path)?.insert_axis(Axis(0));
-        let inputs = Inputs { eager_attention: self.options.eager_attention, ..Inputs::new(pixels.view()) };
+        let inputs = self.file_options().inputs(pixels.view());
         Ok(self.pool(&self.model.forward(&inputs)?, 0))
+    }
+
+    /// Nothing but the last hidden state is computed, whatever the config says.
+    fn file_options(&self) -> FileOptions {
+        FileOptions {
+            batch: self.options.batch,
+            output_hidden_states: OutputHiddenStates::None,
+            output_attentions: Some(false),
+            eager_attention: self.options.eager_attention,
+        }
     }
 
     /// Length of an embedding.
@@ -69,8 +80,7 @@ impl Embedder {
         paths: &[P],
         sink: &mut dyn FnMut(usize, Result<Array1<f32>, Error>) -> ControlFlow<()>,
     ) {
-        let EmbedOptions { batch, eager_attention, .. } = self.options;
-        let options = FileOptions { batch, eager_attention, ..FileOptions::default() };
+        let options = self.file_options();
         let pool = |outputs: Outputs| (0..outputs.batch()).map(|item| self.pool(&outputs, item)).collect();
         files::for_each_file_mapped(&self.model, &self.processor, &options, paths, &pool, sink);
     }

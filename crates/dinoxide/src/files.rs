@@ -36,8 +36,8 @@ pub struct FileOptions {
     pub batch: usize,
     /// Which `hidden_states` to give as well.
     pub output_hidden_states: OutputHiddenStates,
-    /// Also give `attentions`.
-    pub output_attentions: bool,
+    /// Whether to give `attentions` as well; absent, the config says.
+    pub output_attentions: Option<bool>,
     /// Run the eager attention without giving its probabilities.
     pub eager_attention: bool,
 }
@@ -157,13 +157,15 @@ fn batch_size(model: &Model, options: &FileOptions, (_, height, width): (usize, 
     };
     let layers = config.stage_names().len();
     let states = match &options.output_hidden_states {
-        OutputHiddenStates::None => 1,
+        OutputHiddenStates::Config if config.common().output_hidden_states => layers,
+        OutputHiddenStates::Config | OutputHiddenStates::None => 1,
         OutputHiddenStates::Only(places) => 1 + places.len().min(layers),
         OutputHiddenStates::All => layers,
     };
     // Every layer has at least one head of at least one probability for each pair of tokens.
     let heads = config.head_dim().map_or(0, |dim| config.hidden_size() / dim.max(1));
-    let pairs = if options.output_attentions { heads * layers * patches } else { 0 };
+    let wants_attentions = options.output_attentions.unwrap_or(config.common().output_attentions);
+    let pairs = if wants_attentions { heads * layers * patches } else { 0 };
     let bytes =
         patches.saturating_mul(config.hidden_size() * states + pairs).saturating_mul(size_of::<f32>());
     let by_bytes = BYTES_PER_WAVE / bytes.max(1);

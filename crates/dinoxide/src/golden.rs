@@ -129,7 +129,7 @@ impl Golden {
                 Some(OneOrMany::Many(places)) => OutputHiddenStates::Only(places),
                 None => asks("hidden_states.").into(),
             },
-            output_attentions: asks("attentions."),
+            output_attentions: Some(asks("attentions.")),
             eager_attention: self.eager_attention,
             ..Inputs::new(self.pixel_values())
         })

@@ -3,7 +3,7 @@
 //! Source: `pipelines/image_classification.py`, `pipelines/image_feature_extraction.py` of Transformers 5.24.
 
 use crate::{
-    Error, FileOptions, ImageClassifier, ImageProcessor, Inputs, LoadOptions, Model, Runner, files,
+    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, OutputHiddenStates, Runner, files,
     pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::config::{CommonConfig, ProblemType};
@@ -41,12 +41,12 @@ impl<T: Pretrained + Runner> Pipeline<T> {
     /// The outputs for one picture file, read as Transformers' `load_image` does: turned upright, alpha dropped.
     fn run_file(&self, path: &Path) -> Result<T::Outputs, Error> {
         let pixels = self.processor.open(path)?.insert_axis(Axis(0));
-        self.model.run(&Inputs::new(pixels.view()))
+        self.model.run(&file_options().inputs(pixels.view()))
     }
 
     fn run_picture(&self, picture: &Picture) -> Result<T::Outputs, Error> {
         let pixels = self.processor.process(picture)?.insert_axis(Axis(0));
-        self.model.run(&Inputs::new(pixels.view()))
+        self.model.run(&file_options().inputs(pixels.view()))
     }
 
     /// What `map` makes of the outputs of each picture file, in order; a bad picture is an error of its own.
@@ -64,12 +64,21 @@ impl<T: Pretrained + Runner> Pipeline<T> {
         files::for_each_file_mapped(
             &self.model,
             &self.processor,
-            &FileOptions::default(),
+            &file_options(),
             paths,
             &map,
             &mut sink,
         );
         results
+    }
+}
+
+/// No more outputs than a task reads, whatever the config says.
+fn file_options() -> FileOptions {
+    FileOptions {
+        output_hidden_states: OutputHiddenStates::None,
+        output_attentions: Some(false),
+        ..FileOptions::default()
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a forward takes, under Transformers' names.
 
 use crate::{Draws, ModelError, shape::TokenShape};
+use dinoxide_checkpoint::config::CommonConfig;
 use ndarray::{ArrayView2, ArrayView4};
 
 /// What a forward takes.
@@ -22,8 +23,9 @@ pub struct Inputs<'a> {
     pub attention_mask: Option<ArrayView2<'a, bool>>,
     /// Which `hidden_states` to give as well.
     pub output_hidden_states: OutputHiddenStates,
-    /// Also give `attentions`: runs the eager attention, whose memory is quadratic in the tokens.
-    pub output_attentions: bool,
+    /// Whether to give `attentions` as well, which runs the eager attention, whose memory is quadratic in the tokens; absent, the
+    /// config's `output_attentions` says.
+    pub output_attentions: Option<bool>,
     /// Run the eager attention without giving its probabilities (`attn_implementation="eager"`).
     pub eager_attention: bool,
     /// Run in train mode: dropout, drop path and the augmentation of RoPE, as the config says, with these draws. Without them
@@ -40,8 +42,8 @@ impl<'a> Inputs<'a> {
             pixel_values,
             bool_masked_pos: None,
             attention_mask: None,
-            output_hidden_states: OutputHiddenStates::None,
-            output_attentions: false,
+            output_hidden_states: OutputHiddenStates::Config,
+            output_attentions: None,
             eager_attention: false,
             train: None,
         }
@@ -57,7 +59,7 @@ impl<'a> Inputs<'a> {
     /// The same with attentions.
     #[must_use]
     pub fn with_attentions(mut self) -> Self {
-        self.output_attentions = true;
+        self.output_attentions = Some(true);
         self
     }
 
@@ -82,6 +84,21 @@ impl<'a> Inputs<'a> {
     pub fn with_train(mut self, draws: &'a dyn Draws) -> Self {
         self.train = Some(draws);
         self
+    }
+
+    /// The same with what the config says where the caller leaves it open.
+    pub(crate) fn resolved(&self, config: &CommonConfig) -> Self {
+        let mut inputs = self.clone();
+        if inputs.output_hidden_states == OutputHiddenStates::Config {
+            inputs.output_hidden_states = config.output_hidden_states.into();
+        }
+        inputs.output_attentions.get_or_insert(config.output_attentions);
+        inputs
+    }
+
+    /// Whether `attentions` are wanted.
+    pub(crate) fn wants_attentions(&self) -> bool {
+        self.output_attentions == Some(true)
     }
 
     /// `attention_mask` in row-major order; nothing when it masks no key.
@@ -122,8 +139,10 @@ fn read_mask(
 /// Which hidden states a forward gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum OutputHiddenStates {
-    /// None of them.
+    /// All of them if the config's `output_hidden_states` says so, else none.
     #[default]
+    Config,
+    /// None of them.
     None,
     /// All of them.
     All,
@@ -136,7 +155,7 @@ impl OutputHiddenStates {
     /// For each of `count` hidden states whether it is wanted; nothing when none was asked for.
     pub(crate) fn wanted(&self, count: usize) -> Option<Vec<bool>> {
         match self {
-            Self::None => None,
+            Self::Config | Self::None => None,
             Self::Only(places) if places.is_empty() => None,
             Self::All => Some(vec![true; count]),
             Self::Only(places) => {

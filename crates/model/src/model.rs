@@ -6,13 +6,17 @@ use crate::{
     layers::vit::Vit,
     weights::Weights,
 };
-use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
+use dinoxide_checkpoint::{
+    Checkpoint,
+    config::{CommonConfig, ModelConfig},
+};
 use dinoxide_kernels::{Context, Isa};
 
 /// A model, its weights packed for one instruction set.
 #[derive(Debug)]
 pub struct Model {
     family: Family,
+    common: CommonConfig,
     isa: Isa,
 }
 
@@ -37,7 +41,7 @@ impl Model {
             ModelConfig::DINOv3Vit(config) => Family::Vit(Box::new(dinov3_vit::load(&weights, config)?)),
             ModelConfig::DINOv3ConvNext(config) => Family::ConvNext(DINOv3ConvNext::load(&weights, config)?),
         };
-        Ok(Self { family, isa: ctx.isa() })
+        Ok(Self { family, common: checkpoint.config().common().clone(), isa: ctx.isa() })
     }
 
     /// The instruction set that the weights are packed for: the context of a forward must have the same.
@@ -60,6 +64,7 @@ impl Model {
     /// # Errors
     /// Pixels or masks of a shape that the model cannot take; inputs or outputs that its family does not have.
     pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
+        let inputs = &inputs.resolved(&self.common);
         ctx.install(|| match &self.family {
             Family::Vit(model) => model.forward(ctx, inputs),
             Family::ConvNext(model) => model.forward(ctx, inputs),
@@ -76,6 +81,7 @@ impl Model {
         inputs: &Inputs<'_>,
         options: &BackboneOptions,
     ) -> Result<BackboneOutputs, ModelError> {
+        let inputs = &inputs.resolved(&self.common);
         ctx.install(|| match &self.family {
             Family::Vit(model) => model.forward_backbone(ctx, inputs, options),
             Family::ConvNext(model) => model.forward_backbone(ctx, inputs, options),

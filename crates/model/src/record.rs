@@ -37,7 +37,7 @@ impl Record {
             dim: (shape.batch, shape.tokens(), shape.hidden_size),
             kept,
             states: Vec::new(),
-            attentions: match (inputs.output_attentions, inputs.eager_attention || eager) {
+            attentions: match (inputs.wants_attentions(), inputs.eager_attention || eager) {
                 (true, _) => Attentions::Kept(Vec::new()),
                 (false, true) => Attentions::Dropped(Vec::new()),
                 (false, false) => Attentions::Fused,

@@ -23,7 +23,7 @@ pub(super) fn run(args: &FeaturesArgs, session: &mut Session) -> Result<Exit, Cl
     let asks = FileOptions {
         output_hidden_states: args.hidden_states.into(),
         // Where a model has no attentions, asking for them is the error that says so.
-        output_attentions: args.attentions,
+        output_attentions: args.attentions.then_some(true),
         ..FileOptions::default()
     };
     forward.run(asks, Some(&args.output), features, session)

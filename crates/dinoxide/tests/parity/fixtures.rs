@@ -1,6 +1,6 @@
 //! Finding fixtures and opening them.
 
-use dinoxide::{Checkpoint, ContextOptions, Isa, LoadOptions, Model};
+use dinoxide::{Checkpoint, ContextOptions, Golden, Isa, LoadOptions, Model};
 use std::path::{Path, PathBuf};
 
 /// The repository.
@@ -42,18 +42,37 @@ pub(crate) fn base(name: &str) -> &str {
     suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 
-/// The goldens that a plain forward can be compared with, in order. Those of other inputs (masks, labels) and of
-/// backbones say so in their names.
-pub(crate) fn goldens(name_: &str) -> Vec<PathBuf> {
-    const OTHER: [&str; 5] =
-        ["golden-masked", "golden-attention-mask", "golden-labels", "golden-backbone", "golden-train"];
+/// The goldens that a plain forward can be compared with, in order. Those of other inputs (masks, labels), of
+/// backbones and of the train mode say so in their names.
+pub(crate) fn goldens(name: &str) -> Vec<PathBuf> {
+    all_goldens(name).into_iter().filter(|path| !OTHER.iter().any(|other| is_golden(path, other))).collect()
+}
+
+/// The goldens of one kind, such as `masked`.
+pub(crate) fn goldens_of(name: &str, kind: &str) -> Vec<PathBuf> {
+    all_goldens(name).into_iter().filter(|path| is_golden(path, kind)).collect()
+}
+
+/// The kinds of goldens that are not of a plain forward.
+pub(crate) const OTHER: [&str; 5] = ["masked", "attention-mask", "labels", "backbone", "train"];
+
+fn is_golden(path: &Path, kind: &str) -> bool {
+    name(path).starts_with(&format!("golden-{kind}"))
+}
+
+fn all_goldens(name_: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(fixture(base(name_))).unwrap().map(|entry| entry.unwrap().path());
-    let plain = |path: &PathBuf| {
-        name(path).starts_with("golden-") && !OTHER.iter().any(|other| name(path).starts_with(other))
-    };
-    let mut files: Vec<_> = entries.filter(plain).collect();
+    let mut files: Vec<_> = entries.filter(|path| is_golden(path, "")).collect();
     files.sort();
     files
+}
+
+/// The model of a fixture with the config that a golden was made with.
+pub(crate) fn model_for(name: &str, golden: &Golden, isa: Isa, threads: usize) -> Model {
+    let context = ContextOptions { isa: Some(isa), threads: Some(threads) };
+    let options = LoadOptions { overrides: golden.overrides().unwrap(), ..LoadOptions::default() };
+    let checkpoint = dinoxide::open(fixture(name), &options).unwrap();
+    Model::from_checkpoint(&checkpoint, context).unwrap()
 }
 
 fn name(path: &Path) -> String {

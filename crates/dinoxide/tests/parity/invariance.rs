@@ -57,7 +57,7 @@ fn attentions_are_probabilities_and_the_eager_result_stays_close() {
     for name in ["dinov2", "dinov2-with-registers", "dinov3-vit"] {
         let model = model(name, Isa::best(), 2);
         let pixels = pixels(2, 28, 28);
-        let asked = Inputs { output_attentions: true, ..Inputs::new(pixels.view()) };
+        let asked = Inputs { output_attentions: Some(true), ..Inputs::new(pixels.view()) };
         let outputs = model.forward(&asked).unwrap();
         let attentions = outputs.attentions.as_ref().unwrap();
         let tokens = outputs.prefix + outputs.grid.len();
@@ -126,7 +126,7 @@ fn pictures_that_do_not_fit_are_typed_errors() {
     let last_stage_empty = convnext.forward(&Inputs::new(Array4::zeros((1, 3, 30, 33)).view())).unwrap_err();
     assert!(matches!(last_stage_empty, dinoxide::Error::Model(ModelError::TooSmall { .. })));
     let asked = Array4::zeros((1, 3, 64, 64));
-    let asked = Inputs { output_attentions: true, ..Inputs::new(asked.view()) };
+    let asked = Inputs { output_attentions: Some(true), ..Inputs::new(asked.view()) };
     let error = convnext.forward(&asked).unwrap_err();
     assert!(matches!(error, dinoxide::Error::Model(ModelError::NoAttentions { .. })), "{error}");
 }
@@ -135,7 +135,7 @@ fn pictures_that_do_not_fit_are_typed_errors() {
 fn attentions_above_the_limit_are_refused_before_they_are_made() {
     let model = model("dinov2", Isa::best(), 1);
     let pixels = Array4::zeros((1, 3, 700, 700)); // 30,626 tokens: 2 layers of 2 heads are 15 GB
-    let asked = Inputs { output_attentions: true, ..Inputs::new(pixels.view()) };
+    let asked = Inputs { output_attentions: Some(true), ..Inputs::new(pixels.view()) };
     let error = model.forward(&asked).unwrap_err();
     assert!(matches!(error, dinoxide::Error::Model(ModelError::AttentionsTooLarge { .. })), "{error}");
 }
@@ -145,7 +145,7 @@ fn the_eager_attention_without_its_probabilities_gives_the_same_as_with() {
     for name in ["dinov2", "dinov3-vit"] {
         let model = model(name, Isa::best(), 2);
         let pixels = pixels(5, 40, 28);
-        let with = Inputs { output_attentions: true, ..Inputs::new(pixels.view()) };
+        let with = Inputs { output_attentions: Some(true), ..Inputs::new(pixels.view()) };
         let without = Inputs { eager_attention: true, ..Inputs::new(pixels.view()) };
         let (with, without) = (model.forward(&with).unwrap(), model.forward(&without).unwrap());
         assert_eq!(bits(&with), bits(&without), "{name}");

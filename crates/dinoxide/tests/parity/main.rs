@@ -2,11 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod coverage;
 mod drift;
 mod end_to_end;
 mod fixtures;
 mod half;
 mod invariance;
+mod masks;
 mod models;
+mod pipelines;
 mod positions;
 mod processors;
+mod stages;
+mod train;

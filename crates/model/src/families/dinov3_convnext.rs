@@ -126,7 +126,7 @@ impl DINOv3ConvNext {
         let pixels = &inputs.pixel_values;
         inputs.refuse("bool_masked_pos", MODEL_TYPE)?;
         inputs.refuse("attention_mask", MODEL_TYPE)?;
-        if inputs.output_attentions {
+        if inputs.wants_attentions() {
             return Err(ModelError::NoAttentions { model_type: MODEL_TYPE });
         }
         let shape = self.shape(pixels)?;

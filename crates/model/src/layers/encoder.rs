@@ -52,7 +52,7 @@ impl Encoder {
         let (rows, width) = (shape.rows(), shape.hidden_size);
         let (what, tokens) = ("tokens", [shape.batch, shape.tokens(), width]);
         let states = kept.iter().filter(|kept| **kept).count();
-        let layers = match (inputs.output_attentions, inputs.eager_attention || drops_probabilities) {
+        let layers = match (inputs.wants_attentions(), inputs.eager_attention || drops_probabilities) {
             (true, _) => self.layers.len(),
             (false, true) => 1,
             (false, false) => 0,

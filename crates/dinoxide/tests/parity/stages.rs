@@ -1,0 +1,79 @@
+//! Which stages `out_features` and `out_indices` choose, and what is refused, as Transformers does (`selections.json`).
+
+use crate::fixtures::{checkpoints, fixture};
+use dinoxide::{Backbone, BackboneOptions, DINOv3ConvNextBackbone, Error, LoadOptions, ModelError};
+use serde_json::{Value, json};
+
+fn selections(name: &str) -> Vec<Value> {
+    let path = fixture(name).join("selections.json");
+    std::fs::read(path).map_or(Vec::new(), |bytes| serde_json::from_slice(&bytes).unwrap())
+}
+
+fn texts(value: &Value) -> Option<Vec<String>> {
+    Some(value.as_array()?.iter().map(|text| text.as_str().unwrap().to_owned()).collect())
+}
+
+fn numbers(value: &Value) -> Option<Vec<i64>> {
+    Some(value.as_array()?.iter().map(|number| number.as_i64().unwrap()).collect())
+}
+
+#[test]
+fn every_selection_of_stages_is_what_transformers_makes_of_it() {
+    let (mut accepted, mut refused) = (0, 0);
+    for name in checkpoints() {
+        let selections = selections(&name);
+        if selections.is_empty() {
+            continue;
+        }
+        let backbone = Backbone::from_pretrained(fixture(&name)).unwrap();
+        for case in selections {
+            let (features, indices) = (texts(&case["out_features"]), numbers(&case["out_indices"]));
+            let chosen = backbone.clone().with_stages(features.as_deref(), indices.as_deref());
+            if case.get("error").is_some() {
+                let error = chosen.unwrap_err();
+                assert!(matches!(error, Error::Checkpoint(_)), "{name} {case}: {error}");
+                refused += 1;
+                continue;
+            }
+            let chosen = chosen.unwrap_or_else(|error| panic!("{name} {case}: {error}"));
+            let names: Vec<String> = chosen.stages().into_iter().map(|stage| stage.name).collect();
+            assert_eq!(names, texts(&case["expect"]["out_features"]).unwrap(), "{name} {case}");
+            assert_eq!(chosen.channels().len(), names.len());
+            accepted += 1;
+        }
+    }
+    assert!(accepted >= 20 && refused >= 20, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn options_of_loading_choose_stages_too() {
+    let options = LoadOptions::default().with("out_features", json!(["stage1", "stage2"]));
+    let backbone = Backbone::from_pretrained_with(fixture("dinov2-backbone"), &options).unwrap();
+    assert_eq!(backbone.options.stages, [1, 2]);
+    assert_eq!(backbone.channels(), [16, 16]);
+    assert_eq!(backbone.num_features(), [16; 4]);
+    assert_eq!(backbone.stage_names(), ["stem", "stage1", "stage2", "stage3"]);
+    let options = LoadOptions::default().with("out_indices", json!([2, 1]));
+    assert!(Backbone::from_pretrained_with(fixture("dinov2-backbone"), &options).is_err());
+}
+
+#[test]
+fn a_convnext_has_its_own_channels_and_takes_no_class_tokens() {
+    let backbone = DINOv3ConvNextBackbone::from_pretrained(fixture("dinov3-convnext-backbone")).unwrap();
+    assert_eq!(backbone.num_features(), [3, 4, 8, 12, 16]);
+    assert_eq!(backbone.config().num_channels, 3);
+    let mut backbone = backbone.into_inner();
+    backbone.options = BackboneOptions { return_class_token: true, ..backbone.options };
+    let pixels = ndarray::Array4::zeros((1, 3, 64, 64));
+    let error = backbone.forward(&dinoxide::Inputs::new(pixels.view())).unwrap_err();
+    assert!(matches!(error, Error::Model(ModelError::NoClassTokens { .. })), "{error}");
+    backbone.options = BackboneOptions { return_class_token: false, stages: vec![7], ..backbone.options };
+    let error = backbone.forward(&dinoxide::Inputs::new(pixels.view())).unwrap_err();
+    assert!(matches!(error, Error::Model(ModelError::NoStage { stage: 7, stages: 5 })), "{error}");
+}
+
+#[test]
+fn a_class_of_another_family_is_refused() {
+    let error = DINOv3ConvNextBackbone::from_pretrained(fixture("dinov2")).unwrap_err();
+    assert!(matches!(error, Error::WrongFamily { expected: "dinov3_convnext", got: "dinov2" }), "{error}");
+}
