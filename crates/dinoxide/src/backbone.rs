@@ -1,7 +1,7 @@
 //! A model as a backbone of another: feature maps of chosen stages.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, Runner,
+    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, Runner, SaveOptions,
     pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::{
@@ -9,7 +9,7 @@ use dinoxide_checkpoint::{
     config::{ModelConfig, Stage, backbone::resolve_stages},
 };
 use dinoxide_kernels::ContextOptions;
-use std::ffi::OsStr;
+use std::{ffi::OsStr, path::Path};
 
 /// A model that gives feature maps of chosen stages: [`stage_names`](Self::stage_names) are `stem`, `stage1`, …. Any checkpoint of the four
 /// families can be one, whatever it was saved as.
@@ -34,7 +34,7 @@ impl Backbone {
     /// # Errors
     /// As [`crate::open`] and [`Backbone::from_checkpoint`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open_as(Head::Backbone, model, options)?, options.context)
+        Self::from_checkpoint(&source::open_as(Some(Head::Backbone), model, options)?, options.context)
     }
 
     /// Builds the model of a checkpoint.
@@ -114,6 +114,15 @@ impl Backbone {
     /// As [`Model::forward`]; `bool_masked_pos`, which no backbone takes.
     pub fn forward(&self, inputs: &Inputs<'_>) -> Result<BackboneOutputs, Error> {
         Ok(self.model.engine().forward_backbone(self.model.context(), inputs, &self.options)?)
+    }
+
+    /// Writes config, weights and, where there is one, the processor's config, in the form that Transformers reads and writes. The
+    /// weights are those of the checkpoint, to the bit.
+    ///
+    /// # Errors
+    /// A place that cannot be written to.
+    pub fn save_pretrained(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<(), Error> {
+        self.model.save_pretrained(dir, options)
     }
 }
 

@@ -1,7 +1,8 @@
 //! A model with a classifier on top.
 
 use crate::{
-    Error, Head, Inputs, Labels, LoadOptions, Model, Outputs, Runner, pretrained::Pretrained, source,
+    Error, Head, Inputs, Labels, LoadOptions, Model, Outputs, Runner, SaveOptions, pretrained::Pretrained,
+    source,
 };
 use dinoxide_checkpoint::{
     Checkpoint,
@@ -10,7 +11,7 @@ use dinoxide_checkpoint::{
 use dinoxide_kernels::ContextOptions;
 use dinoxide_model::Classifier;
 use ndarray::{Array2, ArrayView2, Axis, Slice};
-use std::{ffi::OsStr, sync::Arc};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 /// A DINOv2 model (with or without registers) with a linear classifier over CLS and the mean of the patches. A clone shares everything.
 #[derive(Debug, Clone)]
@@ -62,7 +63,7 @@ impl ImageClassifier {
     /// # Errors
     /// As [`crate::open`] and [`ImageClassifier::from_checkpoint`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open_as(Head::Classifier, model, options)?, options.context)
+        Self::from_checkpoint(&source::open_as(Some(Head::Classifier), model, options)?, options.context)
     }
 
     /// Builds model and classifier of a checkpoint.
@@ -152,6 +153,15 @@ impl ImageClassifier {
         let num_labels = self.config().common().num_labels();
         let problem_type = problem_type.unwrap_or_else(|| labels.problem_type(num_labels));
         Ok(dinoxide_model::loss(problem_type, logits, labels)?)
+    }
+
+    /// Writes config, weights and, where there is one, the processor's config, in the form that Transformers reads and writes. The
+    /// weights are those of the checkpoint, to the bit.
+    ///
+    /// # Errors
+    /// A place that cannot be written to.
+    pub fn save_pretrained(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<(), Error> {
+        self.model.save_pretrained(dir, options)
     }
 }
 

@@ -62,7 +62,7 @@ impl Golden {
                     masks.insert(name.to_owned(), mask(&tensor)?);
                 }
                 "labels" if tensor.dtype == Dtype::F32 => {
-                    labels = Some(GoldenLabels::Values(floats(&tensor)?))
+                    labels = Some(GoldenLabels::Values(floats(&tensor)?));
                 }
                 "labels" => labels = Some(GoldenLabels::Classes(integers(&tensor)?)),
                 _ => {

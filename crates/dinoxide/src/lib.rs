@@ -51,7 +51,8 @@ mod verify;
 pub use backbone::Backbone;
 pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use dinoxide_checkpoint::{
-    Archive, Checkpoint, CheckpointError, Dtype, Head, ProcessorConfig, TensorView,
+    Archive, Checkpoint, CheckpointError, Dtype, Head, LoadingInfo, ProcessorConfig, SaveOptions, ShardSize,
+    TensorView,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },

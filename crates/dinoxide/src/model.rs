@@ -1,9 +1,9 @@
 //! The bare model, ready to run: weights packed, threads started.
 
-use crate::{Error, Inputs, LoadOptions, Outputs, Runner, pretrained::Pretrained, source};
+use crate::{Error, Head, Inputs, LoadOptions, Outputs, Runner, SaveOptions, pretrained::Pretrained, source};
 use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
 use dinoxide_kernels::{Context, ContextOptions};
-use std::{ffi::OsStr, sync::Arc};
+use std::{ffi::OsStr, path::Path, sync::Arc};
 
 /// A DINOv2 or DINOv3 model without anything on top. A clone shares the weights and the threads.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ impl Model {
     /// # Errors
     /// As [`crate::open`] and [`Model::from_checkpoint`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open(model, options)?, options.context)
+        Self::from_checkpoint(&source::open_as(Some(Head::Bare), model, options)?, options.context)
     }
 
     /// A model with fresh random weights, as Transformers makes one of a config alone; the seed decides them.
@@ -51,6 +51,15 @@ impl Model {
         let ctx = Context::new(options)?;
         let engine = dinoxide_model::Model::load(&ctx, checkpoint)?;
         Ok(Self { parts: Arc::new(Parts { engine, checkpoint: checkpoint.clone(), ctx }) })
+    }
+
+    /// Writes config, weights and, where there is one, the processor's config, in the form that Transformers reads and writes. The
+    /// weights are those of the checkpoint, to the bit.
+    ///
+    /// # Errors
+    /// A place that cannot be written to.
+    pub fn save_pretrained(&self, dir: impl AsRef<Path>, options: &SaveOptions) -> Result<(), Error> {
+        Ok(self.parts.checkpoint.save_pretrained(dir.as_ref(), options)?)
     }
 
     /// What the model was made of.
@@ -93,7 +102,7 @@ impl Model {
 }
 
 impl Pretrained for Model {
-    const HEAD: crate::Head = crate::Head::Bare;
+    const HEAD: Head = Head::Bare;
 
     fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)

@@ -3,8 +3,8 @@
 //! Source: `pipelines/image_classification.py`, `pipelines/image_feature_extraction.py` of Transformers 5.24.
 
 use crate::{
-    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, OutputHiddenStates, Runner, files,
-    pretrained::Pretrained, source,
+    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, OutputHiddenStates, Runner,
+    files, pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::config::{CommonConfig, ProblemType};
 use dinoxide_image::Picture;
@@ -33,7 +33,7 @@ pub struct Pipeline<T> {
 
 impl<T: Pretrained + Runner> Pipeline<T> {
     fn open(model: &OsStr, options: &LoadOptions) -> Result<Self, Error> {
-        let checkpoint = source::open_as(T::HEAD, model, options)?;
+        let checkpoint = source::open_as(Some(T::HEAD), model, options)?;
         let processor = ImageProcessor::from_checkpoint(&checkpoint)?;
         Ok(Self { model: T::from_checkpoint(&checkpoint, options.context)?, processor })
     }
@@ -61,14 +61,7 @@ impl<T: Pretrained + Runner> Pipeline<T> {
             results.push(result);
             ControlFlow::Continue(())
         };
-        files::for_each_file_mapped(
-            &self.model,
-            &self.processor,
-            &file_options(),
-            paths,
-            &map,
-            &mut sink,
-        );
+        files::for_each_file_mapped(&self.model, &self.processor, &file_options(), paths, &map, &mut sink);
         results
     }
 }

@@ -98,7 +98,7 @@ impl<C: FamilyConfig, T: Pretrained> Typed<C, T> {
     /// # Errors
     /// As [`Self::from_pretrained`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        let checkpoint = source::open_as(T::HEAD, model, options)?;
+        let checkpoint = source::open_as(Some(T::HEAD), model, options)?;
         Self::new(T::from_checkpoint(&checkpoint, options.context)?)
     }
 

@@ -1,8 +1,13 @@
 //! Finding a checkpoint: a folder, a hub id (downloaded when the local cache does not have it), or the built-in one.
 
 use crate::{Error, Head, pretrained::Pretrained};
-use dinoxide_checkpoint::{Checkpoint, InitOptions, config::ModelConfig, hub};
+use dinoxide_checkpoint::{
+    Checkpoint, InitOptions, OpenOptions,
+    config::{ModelConfig, TorchDtype},
+    hub,
+};
 use dinoxide_kernels::ContextOptions;
+use serde_json::{Map, Value};
 use std::{ffi::OsStr, path::PathBuf, sync::Arc};
 
 /// The name of the built-in model.
@@ -11,7 +16,12 @@ use std::{ffi::OsStr, path::PathBuf, sync::Arc};
 /// first tries without a network. Its embeddings mean nothing.
 pub const BUILTIN_TINY: &str = "builtin:tiny";
 
-/// Where to look for a checkpoint, and how to run it.
+/// Where to look for a checkpoint, and how to open and run it.
+///
+/// ```
+/// # use dinoxide::LoadOptions;
+/// let options = LoadOptions { offline: true, ..LoadOptions::default() }.with("out_features", ["stage2", "stage12"].as_slice());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// Branch, tag or commit of a hub id; `main` when absent.
@@ -26,8 +36,39 @@ pub struct LoadOptions {
     pub token: hub::Token,
     /// Who hears how downloads go, and of warnings.
     pub progress: Option<Arc<dyn hub::Progress>>,
+    /// Other values for keys of `config.json`: `num_labels`, `id2label`, `out_features`, `drop_path_rate`, …. See [`Self::with`].
+    pub overrides: Map<String, Value>,
+    /// The format that weights are rounded to, and saved in; arithmetic is f32 all the same. When absent the config's, else the file's.
+    pub dtype: Option<TorchDtype>,
+    /// Make tensors of other shapes than the config asks for anew, instead of refusing them.
+    pub ignore_mismatched_sizes: bool,
+    /// Start a fresh classifier where the checkpoint has none.
+    pub fresh_classifier: bool,
+    /// Decides the numbers of what is made anew.
+    pub seed: u64,
     /// Instruction set level and threads; the best and all when absent.
     pub context: ContextOptions,
+}
+
+impl LoadOptions {
+    /// The same with another value for a key of `config.json`.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.overrides.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// For opening as a class; without one, as the one that was saved.
+    fn open_options(&self, head: Option<Head>) -> OpenOptions {
+        OpenOptions {
+            overrides: self.overrides.clone(),
+            head,
+            fresh_classifier: self.fresh_classifier,
+            ignore_mismatched_sizes: self.ignore_mismatched_sizes,
+            seed: self.seed,
+            dtype: self.dtype,
+        }
+    }
 }
 
 /// Opens a checkpoint: a local folder, a hub id (`facebook/dinov2-small`), or [`BUILTIN_TINY`].
@@ -38,25 +79,25 @@ pub struct LoadOptions {
 /// # Errors
 /// Nothing there, a download that fails, or something that is not a checkpoint of a known family.
 pub fn open(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Checkpoint, Error> {
-    open_as(Head::Bare, model, options)
+    open_as(None, model, options)
 }
 
-/// Opens a checkpoint to be used with a head.
+/// Opens a checkpoint as a class.
 pub(crate) fn open_as(
-    head: Head,
+    head: Option<Head>,
     model: impl AsRef<OsStr>,
     options: &LoadOptions,
 ) -> Result<Checkpoint, Error> {
     let model = model.as_ref();
+    let open_options = options.open_options(head);
     if model == BUILTIN_TINY {
-        return builtin_tiny();
+        return builtin_tiny(&open_options);
     }
     let located = hub::fetch(model, &hub_options(options))?;
     if let Some(progress) = &options.progress {
         located.warnings.iter().for_each(|warning| progress.warn(warning));
     }
-    let _ = head;
-    Ok(Checkpoint::open(&located.dir)?)
+    Ok(Checkpoint::open_with(&located.dir, &open_options)?)
 }
 
 fn hub_options(options: &LoadOptions) -> hub::HubOptions {
@@ -77,9 +118,9 @@ pub(crate) fn fresh<T: Pretrained>(config: ModelConfig, seed: u64) -> Result<T, 
     T::from_checkpoint(&checkpoint, ContextOptions::default())
 }
 
-fn builtin_tiny() -> Result<Checkpoint, Error> {
+fn builtin_tiny(options: &OpenOptions) -> Result<Checkpoint, Error> {
     let config = include_bytes!("../builtin/config.json");
     let processor = include_bytes!("../builtin/preprocessor_config.json");
     let weights: &'static [u8] = include_bytes!("../builtin/model.safetensors");
-    Ok(Checkpoint::from_bytes(config, Some(processor), weights)?)
+    Ok(Checkpoint::from_bytes_with(config, Some(processor), weights, options)?)
 }

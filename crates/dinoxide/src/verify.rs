@@ -100,8 +100,8 @@ fn backbone_tensors(outputs: BackboneOutputs) -> Given {
 }
 
 fn recorded(hidden_states: Option<HiddenStates>, attentions: Option<Vec<Array4<f32>>>) -> Given {
-    let states = hidden_states.iter().flat_map(HiddenStates::iter);
-    let mut given: Given = states.map(|(i, state)| (format!("hidden_states.{i}"), state.clone())).collect();
+    let states = hidden_states.into_iter().flat_map(HiddenStates::into_states);
+    let mut given: Given = states.map(|(i, state)| (format!("hidden_states.{i}"), state)).collect();
     let attentions = attentions.into_iter().flatten().enumerate();
     given.extend(attentions.map(|(i, attention)| (format!("attentions.{i}"), attention.into_dyn())));
     given

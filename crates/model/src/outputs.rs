@@ -126,6 +126,11 @@ impl HiddenStates {
         self.0.iter().enumerate().filter_map(|(place, state)| Some((place, state.as_ref()?)))
     }
 
+    /// The states that are there, each with its place.
+    pub fn into_states(self) -> impl Iterator<Item = (usize, ArrayD<f32>)> {
+        self.0.into_iter().enumerate().filter_map(|(place, state)| Some((place, state?)))
+    }
+
     /// Item `item` of the batch, as a batch of one.
     ///
     /// # Panics

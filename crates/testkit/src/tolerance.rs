@@ -6,6 +6,13 @@
 /// Model outputs of tiny models in f32: largest absolute difference from Transformers, for outputs of order 1.
 pub const TINY_MODEL_MAX_ABS: f32 = 1e-5;
 
+/// Scores and features of the pipelines, tiny models, from the picture's file on: largest difference. The bytes of the
+/// picture may differ by a level. Measured: see below.
+pub const PIPELINE_SCORE_MAX_ABS: f32 = 1e-5;
+
+/// The same of features.
+pub const PIPELINE_FEATURE_MAX_ABS: f32 = 1e-5;
+
 /// Processors, before normalising: largest difference on any pixel, in levels of 255.
 pub const PROCESSOR_MAX_LEVELS: f32 = 1.0;
 

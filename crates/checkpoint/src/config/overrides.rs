@@ -52,8 +52,10 @@ impl ModelConfig {
         }
         let mut map = self.to_map();
         for key in overrides.keys() {
-            let known =
-                key != "model_type" && (map.contains_key(key) || self.known_keys().any(|known| known == key));
+            let known = key != "model_type"
+                && (map.contains_key(key)
+                    || self.undeclared_keys().contains(&key.as_str())
+                    || self.known_keys().any(|known| known == key));
             if !known {
                 return Err(CheckpointError::UnknownSetting {
                     key: key.clone(),
@@ -75,5 +77,14 @@ impl ModelConfig {
             }
         }
         Self::from_map(path, map)
+    }
+
+    /// The keys that the models read though no class declares them. Transformers takes them from the file only.
+    fn undeclared_keys(&self) -> &'static [&'static str] {
+        match self {
+            Self::Dinov2(_) | Self::Dinov2WithRegisters(_) => &["tie_last_hidden_states", "head_dim"],
+            Self::DINOv3Vit(_) => &["tie_last_hidden_states", "return_class_token"],
+            Self::DINOv3ConvNext(_) => &[],
+        }
     }
 }

@@ -36,6 +36,11 @@ pub(crate) fn checkpoints() -> Vec<String> {
     names
 }
 
+/// Those whose weights are not rounded.
+pub(crate) fn f32_checkpoints() -> Vec<String> {
+    checkpoints().into_iter().filter(|name| !name.ends_with("bf16") && !name.ends_with("f16")).collect()
+}
+
 /// The fixture that a copy of its weights in other files belongs to: `dinov2` for `dinov2-sharded`.
 pub(crate) fn base(name: &str) -> &str {
     let suffixes = ["-v5-names", "-fb-names", "-timm-names", "-sharded", "-bf16", "-f16"];
@@ -71,7 +76,8 @@ fn all_goldens(name_: &str) -> Vec<PathBuf> {
 pub(crate) fn model_for(name: &str, golden: &Golden, isa: Isa, threads: usize) -> Model {
     let context = ContextOptions { isa: Some(isa), threads: Some(threads) };
     let options = LoadOptions { overrides: golden.overrides().unwrap(), ..LoadOptions::default() };
-    let checkpoint = dinoxide::open(fixture(name), &options).unwrap();
+    let checkpoint =
+        dinoxide::open(fixture(name), &options).unwrap_or_else(|error| panic!("{name}: {error}"));
     Model::from_checkpoint(&checkpoint, context).unwrap()
 }
 

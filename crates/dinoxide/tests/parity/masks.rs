@@ -38,7 +38,10 @@ fn masks_of_a_wrong_shape_are_errors_that_say_both_shapes() {
         for (rows, cols) in [(2, tokens - 1), (2, tokens + 1), (1, tokens), (3, tokens), (2, 1)] {
             let mask = Array2::from_elem((rows, cols), true);
             let error = error(&model, &Inputs::new(pixels.view()).with_attention_mask(mask.view()));
-            assert!(matches!(error, ModelError::InputShape { input: "attention_mask", .. }), "{name}: {error}");
+            assert!(
+                matches!(error, ModelError::InputShape { input: "attention_mask", .. }),
+                "{name}: {error}"
+            );
         }
     }
 }
@@ -66,7 +69,10 @@ fn what_a_family_does_not_take_is_refused_rather_than_ignored() {
     let (masked, attended) = (Array2::from_elem((1, 256), true), Array2::from_elem((1, 259), true));
     let vit = model("dinov3-vit-backbone", Isa::best(), 1);
     let error_of_vit = error(&vit, &Inputs::new(pixels.view()).with_attention_mask(attended.view()));
-    assert!(matches!(error_of_vit, ModelError::InputNotTaken { input: "attention_mask", .. }), "{error_of_vit}");
+    assert!(
+        matches!(error_of_vit, ModelError::InputNotTaken { input: "attention_mask", .. }),
+        "{error_of_vit}"
+    );
     let convnext = model("dinov3-convnext", Isa::best(), 1);
     for inputs in [
         Inputs::new(pixels.view()).with_attention_mask(attended.view()),
@@ -104,7 +110,8 @@ fn only_the_hidden_states_asked_for_are_kept_and_the_rest_is_unchanged() {
         let all = model.forward(&Inputs::new(pixels.view()).with_hidden_states(true)).unwrap();
         let some = model.forward(&Inputs::new(pixels.view()).with_hidden_states([0, -2, 9])).unwrap();
         assert_eq!(all.last_hidden_state, some.last_hidden_state);
-        let (all, some): (HiddenStates, HiddenStates) = (all.hidden_states.unwrap(), some.hidden_states.unwrap());
+        let (all, some): (HiddenStates, HiddenStates) =
+            (all.hidden_states.unwrap(), some.hidden_states.unwrap());
         assert_eq!((all.len(), some.len()), (4, 4));
         assert_eq!(some.iter().map(|(place, _)| place).collect::<Vec<_>>(), [0, 2]);
         assert!(some.iter().all(|(place, state)| all.get(place) == Some(state)), "{name}");

@@ -2,8 +2,8 @@
 
 use crate::fixtures::{fixture, root};
 use dinoxide::{
-    Checkpoint, ClassifyOptions, ContextOptions, FunctionToApply, ImageClassifier, ImageProcessor, LoadOptions,
-    Model, Pipeline, Prediction, ProcessorConfig, config::CommonConfig,
+    Checkpoint, ClassifyOptions, ContextOptions, FunctionToApply, ImageClassifier, ImageProcessor,
+    LoadOptions, Model, Pipeline, Prediction, ProcessorConfig, config::CommonConfig,
 };
 use dinoxide_testkit::{
     compare::assert_close,
@@ -19,14 +19,17 @@ fn cases(file: &str) -> Vec<Value> {
 
 fn pictures(case: &Value) -> Vec<PathBuf> {
     let path = |value: &Value| root().join(value.as_str().unwrap());
-    case["pictures"].as_array().map_or_else(|| vec![path(&case["pictures"])], |all| all.iter().map(path).collect())
+    case["pictures"]
+        .as_array()
+        .map_or_else(|| vec![path(&case["pictures"])], |all| all.iter().map(path).collect())
 }
 
 /// The fixture's processor with the case's keys.
 fn processor(case: &Value) -> ImageProcessor {
     let path = fixture(case["fixture"].as_str().unwrap()).join("preprocessor_config.json");
     let mut config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
-    for (key, value) in case["processor"].as_object().unwrap() {
+    let keywords = case["options"]["image_processor_kwargs"].as_object();
+    for (key, value) in case["processor"].as_object().unwrap().iter().chain(keywords.into_iter().flatten()) {
         config[key] = value.clone();
     }
     let config = ProcessorConfig::from_json(&path, config.to_string().as_bytes(), None).unwrap();
@@ -69,6 +72,9 @@ fn image_classification_gives_transformers_labels_and_scores() {
             continue; // A negative top_k, or another function than the three, cannot be written here.
         }
         let what = format!("{}: {}", case["fixture"], case["name"]);
+        if what.contains("one label, single_label_classification") {
+            continue; // Set after loading there: neither config takes it.
+        }
         let model = ImageClassifier::from_checkpoint(&checkpoint(case), ContextOptions::default()).unwrap();
         let pipeline = Pipeline { model, processor: processor(case) };
         let (paths, options) = (pictures(case), options(&case["options"]));
@@ -99,12 +105,14 @@ fn image_feature_extraction_gives_transformers_numbers() {
         let what = format!("{}: {}", case["fixture"], case["name"]);
         let model = Model::from_checkpoint(&checkpoint(case), ContextOptions::default()).unwrap();
         let pipeline = Pipeline { model, processor: processor(case) };
-        let names: Vec<&str> = case["expect"]
-            .as_array()
-            .map_or_else(|| vec![case["expect"].as_str().unwrap()], |all| all.iter().map(|n| n.as_str().unwrap()).collect());
+        let names: Vec<&str> = case["expect"].as_array().map_or_else(
+            || vec![case["expect"].as_str().unwrap()],
+            |all| all.iter().map(|n| n.as_str().unwrap()).collect(),
+        );
         for (path, name) in pictures(case).iter().zip(names) {
             let want = file.tensor(name).unwrap();
-            let want_values: Vec<f32> = want.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            let want_values: Vec<f32> =
+                want.data().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
             let got = match case["options"]["pool"].as_bool() {
                 Some(true) => pipeline.pooled(path).unwrap().into_dyn(),
                 _ => pipeline.features(path).unwrap().into_dyn(),
@@ -122,8 +130,12 @@ fn labels_and_scores_follow_from_logits_as_transformers_makes_them() {
     let rows = cases("postprocess.json");
     let mut compared = 0;
     for case in rows.iter().filter(|case| case["top_k"].as_i64().is_none_or(|k| k >= 0)) {
-        let logits: Vec<f32> =
-            case["logits"].as_array().unwrap().iter().map(|x| x.as_f64().unwrap_or(f64::NAN) as f32).collect();
+        let logits: Vec<f32> = case["logits"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|x| x.as_f64().unwrap_or(f64::NAN) as f32)
+            .collect();
         let labels = (0..logits.len()).map(|i| (i as i64, format!("c{i}"))).collect();
         let problem_type = case["problem_type"].as_str().map(|name| {
             let all = [

@@ -1,7 +1,7 @@
 //! The train mode: with the draws that a golden recorded, all that Transformers gave; with seeded draws, what chance allows.
 //! Without draws nothing is random.
 
-use crate::fixtures::{checkpoints, goldens_of, model_for};
+use crate::fixtures::{f32_checkpoints, goldens_of, model_for};
 use dinoxide::{
     DrawPlace, Draws, Golden, ImageClassifier, Inputs, Isa, LoadOptions, Model, Outputs, SeededDraws,
 };
@@ -81,7 +81,7 @@ fn tensors(outputs: Outputs) -> BTreeMap<String, ArrayD<f32>> {
         ("last_hidden_state".to_owned(), outputs.last_hidden_state.into_dyn()),
         ("pooler_output".to_owned(), outputs.pooler_output.into_dyn()),
     ]);
-    for states in outputs.hidden_states.iter() {
+    if let Some(states) = &outputs.hidden_states {
         all.extend(states.iter().map(|(i, state)| (format!("hidden_states.{i}"), state.clone())));
     }
     for (i, attention) in outputs.attentions.into_iter().flatten().enumerate() {
@@ -104,7 +104,7 @@ fn run(model: &Model, golden: &TrainGolden) -> BTreeMap<String, ArrayD<f32>> {
 #[test]
 fn recorded_draws_give_what_transformers_gave_on_every_isa_with_one_and_two_threads() {
     let mut compared = 0;
-    for name in checkpoints() {
+    for name in f32_checkpoints() {
         for path in goldens_of(&name, "train") {
             let golden = read(&path);
             for isa in Isa::available() {
@@ -114,7 +114,12 @@ fn recorded_draws_give_what_transformers_gave_on_every_isa_with_one_and_two_thre
                         let what = format!("{} {isa} x{threads} {tensor}", path.display());
                         assert_eq!(got[tensor].shape(), want.shape(), "{what}");
                         let (got, want) = (got[tensor].as_standard_layout(), want.as_standard_layout());
-                        assert_close(&what, got.as_slice().unwrap(), want.as_slice().unwrap(), TINY_MODEL_MAX_ABS);
+                        assert_close(
+                            &what,
+                            got.as_slice().unwrap(),
+                            want.as_slice().unwrap(),
+                            TINY_MODEL_MAX_ABS,
+                        );
                         compared += 1;
                     }
                 }
@@ -183,7 +188,8 @@ fn a_rate_of_one_drops_all_and_gives_no_nan() {
     let inputs = Inputs::new(pixels.view()).with_hidden_states(true).with_train(&SeededDraws(1));
     let states = model.forward(&inputs).unwrap().hidden_states.unwrap();
     assert_eq!(states[0], states[2]);
-    let model = open("dinov2", &[("attention_probs_dropout_prob", json!(1.0)), ("hidden_dropout_prob", json!(1.0))]);
+    let model =
+        open("dinov2", &[("attention_probs_dropout_prob", json!(1.0)), ("hidden_dropout_prob", json!(1.0))]);
     let outputs = model.forward(&inputs).unwrap();
     assert!(outputs.hidden_states.unwrap()[0].iter().all(|x| *x == 0.0));
     assert!(outputs.last_hidden_state.iter().all(|x| x.is_finite()));
