@@ -1,13 +1,13 @@
-//! Hugging Face checkpoints for dinoxide: configs, tensors, the hub's cache.
+//! Hugging Face checkpoints for dinoxide: configs, tensors, the hub.
 //!
-//! A checkpoint is a folder: `config.json`, perhaps `preprocessor_config.json`, and safetensors weights. `hub::locate`
-//! finds the folder, `Checkpoint::open` opens it, `Tensors::read_f32` reads a tensor by its canonical name:
+//! A checkpoint is a folder: `config.json`, perhaps `preprocessor_config.json`, and safetensors weights. `hub::fetch`
+//! finds or downloads the folder, `Checkpoint::open` opens it, `Tensors::read_f32` reads a tensor by its canonical name:
 //!
 //! ```no_run
 //! use dinoxide_checkpoint::{Checkpoint, hub};
 //!
 //! # fn main() -> Result<(), dinoxide_checkpoint::CheckpointError> {
-//! let located = hub::locate("facebook/dinov2-small", &hub::HubOptions::default())?;
+//! let located = hub::fetch("facebook/dinov2-small", &hub::HubOptions::default())?;
 //! let checkpoint = Checkpoint::open(&located.dir)?;
 //! let width = checkpoint.config().hidden_size();
 //! let cls = checkpoint.tensors().read_f32("embeddings.cls_token", &[1, 1, width])?;

@@ -6,7 +6,7 @@
 //!
 //! # fn main() -> Result<(), dinoxide::Error> {
 //! # let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/chelsea.png");
-//! // A folder, a hub id in the local cache, or the built-in model (random weights).
+//! // A folder, a hub id (downloaded once), or the built-in model (random weights).
 //! let model = Model::from_pretrained("builtin:tiny")?;
 //! let processor = ImageProcessor::from_pretrained("builtin:tiny")?;
 //!

@@ -12,6 +12,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+/// An address where nobody listens: nobody can, on port 0.
+pub const NOBODY: &str = "http://127.0.0.1:0";
+
 /// A request as it came.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Request {
@@ -222,10 +225,4 @@ fn serve(mut stream: &TcpStream, seen: &Mutex<Vec<Request>>, handler: &Handler) 
             Ok(())
         }
     }
-}
-
-/// An address where nobody listens: that of a server that has ended.
-#[must_use]
-pub fn closed() -> String {
-    Server::start(|_| Reply::new(500)).url()
 }

@@ -302,3 +302,31 @@ fn write(source: &io::Error) -> String {
         _ => "give a cache folder that can be written to (--cache-dir, HF_HOME)".into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_apart_from_a_folder_that_cannot_be_written_to() {
+        let hint = |kind: io::ErrorKind| HubError::write("/cache/blobs/x", kind.into()).hint().unwrap();
+        assert!(hint(io::ErrorKind::StorageFull).starts_with("make room"));
+        assert!(
+            hint(io::ErrorKind::PermissionDenied).starts_with("give a cache folder that can be written to")
+        );
+    }
+
+    #[test]
+    fn only_a_hub_that_is_away_or_refuses_lets_the_cache_serve() {
+        let status = |status| HubError::Status {
+            repo: "a/b".into(),
+            file: "config.json".into(),
+            host: "hub.example".into(),
+            status,
+            message: None,
+        };
+        assert!(status(503).lets_the_cache_serve() && status(429).lets_the_cache_serve());
+        assert!(!status(400).lets_the_cache_serve());
+        assert!(!HubError::write("/cache", io::ErrorKind::StorageFull.into()).lets_the_cache_serve());
+    }
+}

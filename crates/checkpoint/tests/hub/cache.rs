@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use dinoxide_checkpoint::CheckpointError;
 use dinoxide_checkpoint::hub::{self, HubEnv, HubError, HubOptions};
 
-use crate::hub::{COMMIT, Cache, Hub, REPO, WEIGHTS, closed, dinov2, hub_error};
+use crate::hub::{COMMIT, Cache, Hub, NOBODY, REPO, WEIGHTS, dinov2, hub_error};
 use dinoxide_testkit::server::{Reply, Server};
 
 fn filled() -> Cache {
@@ -42,18 +42,29 @@ fn offline_no_socket_is_opened() {
 #[test]
 fn a_local_folder_needs_no_hub() {
     let cache = filled();
-    let located = hub::fetch(cache.snapshot(), &cache.options(&closed())).unwrap();
+    let located = hub::fetch(cache.snapshot(), &cache.options(NOBODY)).unwrap();
     assert_eq!((located.dir, located.repo), (cache.snapshot(), None));
 }
 
 #[test]
 fn a_hub_that_is_away_is_stood_in_for_with_a_warning() {
     let cache = filled();
-    let located = hub::fetch(REPO, &cache.options(&closed())).unwrap();
+    let located = hub::fetch(REPO, &cache.options(NOBODY)).unwrap();
     assert_eq!((located.dir, located.warnings.len()), (cache.snapshot(), 1));
     let warning = &located.warnings[0];
     assert!(warning.starts_with("cannot reach 127.0.0.1:"), "{warning}");
     assert!(warning.ends_with(&format!("commit {COMMIT} from the cache is used instead")), "{warning}");
+}
+
+/// A part of a host's name has 63 characters at most, so that no network is asked for this one.
+#[test]
+fn a_name_that_is_unknown_is_told_as_such() {
+    let url = format!("http://{}.example", "x".repeat(70));
+    let error = hub_error(hub::fetch(REPO, &Cache::new().options(&url)).unwrap_err());
+    assert!(
+        error.to_string().ends_with("for `facebook/dinov2-small`: no such host, or no network"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -87,7 +98,7 @@ fn a_new_commit_that_cannot_be_brought_leaves_the_old_one_in_use() {
 fn half_a_download_does_not_stand_in() {
     let cache = filled();
     fs::remove_file(cache.snapshot().join(WEIGHTS)).unwrap();
-    let error = hub_error(hub::fetch(REPO, &cache.options(&closed())).unwrap_err());
+    let error = hub_error(hub::fetch(REPO, &cache.options(NOBODY)).unwrap_err());
     assert!(matches!(error, HubError::Unreachable { .. }));
     let hint = error.hint().unwrap();
     assert!(hint.contains("HTTPS_PROXY") && hint.contains("hf download facebook/dinov2-small"), "{hint}");

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use dinoxide_checkpoint::Checkpoint;
 use dinoxide_checkpoint::hub::{self, HubOptions, Progress};
 
-use crate::hub::{COMMIT, CONFIG, Cache, Hub, REPO, WEIGHTS, closed, dinov2};
+use crate::hub::{COMMIT, CONFIG, Cache, Hub, NOBODY, REPO, WEIGHTS, dinov2};
 
 const QUESTIONS: [&str; 7] = [
     "HEAD /facebook/dinov2-small/resolve/main/config.json",
@@ -132,7 +132,7 @@ fn a_subfolder_is_taken_for_the_repo() {
 fn a_subfolder_that_would_leave_the_repo_is_refused() {
     let cache = Cache::new();
     for subfolder in ["..", "a/../..", "/a", "a//b", ".", "a\\b", "a\0"] {
-        let options = HubOptions { subfolder: Some(subfolder.into()), ..cache.options(&closed()) };
+        let options = HubOptions { subfolder: Some(subfolder.into()), ..cache.options(NOBODY) };
         for result in [hub::fetch(REPO, &options), hub::locate(".", &options)] {
             let error = crate::hub::hub_error(result.unwrap_err());
             assert!(matches!(error, hub::HubError::InvalidSubfolder { .. }), "{subfolder}: {error}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dinoxide_checkpoint::CheckpointError;
 use dinoxide_checkpoint::hub::{self, HubEnv, HubError, HubOptions, Located, NetworkOptions, Token};
 pub(crate) use dinoxide_testkit::hub::{COMMIT, Hub};
-pub(crate) use dinoxide_testkit::server::{Server, closed};
+pub(crate) use dinoxide_testkit::server::{NOBODY, Server};
 use tempfile::TempDir;
 
 pub(crate) const REPO: &str = "facebook/dinov2-small";

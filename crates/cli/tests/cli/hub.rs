@@ -2,7 +2,7 @@
 
 use crate::support::{Run, command, root, run};
 use dinoxide_testkit::hub::Hub;
-use dinoxide_testkit::server::{Reply, Server};
+use dinoxide_testkit::server::{NOBODY, Reply, Server};
 use std::path::Path;
 
 /// The fixture `dinov2` as `someone/tiny`.
@@ -34,7 +34,7 @@ fn a_model_is_downloaded_once_and_nothing_is_said_of_it() {
 fn a_hub_that_is_away_is_one_warning_and_none_with_quiet() {
     let (home, server) = (tempfile::tempdir().unwrap(), hub().serve());
     let want = with_hub(EMBED, home.path(), &server.url()).ok();
-    let got = with_hub(EMBED, home.path(), crate::support::NO_HUB);
+    let got = with_hub(EMBED, home.path(), NOBODY);
     assert_eq!((got.code, &got.stdout), (Some(0), &want));
     assert!(
         got.stderr.starts_with("warning: cannot reach 127.0.0.1:0 for `someone/tiny`: "),
@@ -43,7 +43,7 @@ fn a_hub_that_is_away_is_one_warning_and_none_with_quiet() {
     );
     assert_eq!(got.stderr.lines().count(), 1);
     for option in ["-q", "--offline"] {
-        let got = with_hub(&format!("{EMBED} {option}"), home.path(), crate::support::NO_HUB);
+        let got = with_hub(&format!("{EMBED} {option}"), home.path(), NOBODY);
         assert_eq!(got.ok(), want, "{option}");
     }
 }

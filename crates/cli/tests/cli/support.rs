@@ -3,6 +3,7 @@
 //! Each run is in the repository's folder, without network, without the tester's variables, with an empty stdin. Files are read by
 //! the formats' own crates.
 
+use dinoxide_testkit::server;
 use std::{
     collections::HashMap,
     fs,
@@ -45,9 +46,6 @@ impl From<Output> for Run {
     }
 }
 
-/// A hub that is not there: nobody can listen on port 0.
-pub(crate) const NO_HUB: &str = "http://127.0.0.1:0";
-
 /// The command in the repository's folder, with nothing of the tester's environment that it reads.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dinoxide"));
@@ -76,7 +74,7 @@ pub(crate) fn command() -> Command {
     ] {
         command.env_remove(name);
     }
-    command.env("HF_HOME", "/no/such/cache").env("HF_ENDPOINT", NO_HUB);
+    command.env("HF_HOME", "/no/such/cache").env("HF_ENDPOINT", server::NOBODY);
     command.current_dir(root()).stdin(Stdio::null());
     command
 }

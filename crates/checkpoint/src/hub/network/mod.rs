@@ -7,8 +7,9 @@
 use std::thread;
 use std::time::Duration;
 
-use ureq::http::header::{AUTHORIZATION, LOCATION, RANGE, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, HeaderValue, LOCATION, RANGE, RETRY_AFTER};
 use ureq::http::{Method, Request, Response, StatusCode, Uri};
+use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body};
 
 use super::error::HubError;
@@ -19,12 +20,14 @@ mod address;
 mod body;
 mod failure;
 mod head;
+mod names;
 mod proxy;
 mod retry;
 
 pub(super) use address::Endpoint;
 pub(super) use body::{Answer, Download, remove};
 pub(super) use head::{FileMeta, Found};
+use names::Names;
 use retry::{Failure, Retries};
 
 /// Redirects that are followed for one request.
@@ -72,7 +75,8 @@ impl Client {
             .tls_config(proxy::tls(&options.env)?)
             .build();
         let token = options.token.resolve(&options.env)?;
-        Ok(Self { agent: config.new_agent(), endpoint, token, options: network, repo: repo.into() })
+        let agent = Agent::with_parts(config, DefaultConnector::default(), Names::default());
+        Ok(Self { agent, endpoint, token, options: network, repo: repo.into() })
     }
 
     /// The address of a file of the repo.
@@ -98,7 +102,7 @@ impl Client {
     fn send(&self, method: &Method, uri: &Uri, from: u64) -> Result<Response<Body>, Attempt> {
         let mut request = Request::builder().method(method).uri(uri);
         if let Some(token) = self.token.as_ref().filter(|_| self.endpoint.is_origin_of(uri)) {
-            request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
+            request = request.header(AUTHORIZATION, bearer(token));
         }
         if from > 0 {
             request = request.header(RANGE, format!("bytes={from}-"));
@@ -125,6 +129,14 @@ impl Client {
         }
         Err(self.not_a_hub(&uri, format!("more than {MAX_REDIRECTS} redirects")))
     }
+}
+
+/// The header that carries a token, marked so that no log shows it. A token that was resolved fits a header.
+fn bearer(token: &Secret) -> HeaderValue {
+    let text = format!("Bearer {}", token.expose());
+    let mut value = HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""));
+    value.set_sensitive(true);
+    value
 }
 
 /// Waits until the next try, or gives the error of the last one.
