@@ -157,6 +157,8 @@ pub enum CheckpointError {
         path: PathBuf,
         /// The names looked for.
         looked_for: Vec<&'static str>,
+        /// Files of `torch.save` that are there, when there are several.
+        several: Vec<String>,
         /// A weights file of another format that is there.
         other: Option<String>,
     },
@@ -342,6 +344,14 @@ pub enum CheckpointError {
         /// The file.
         path: PathBuf,
         /// Which rule it breaks.
+        reason: String,
+    },
+    /// A file of `torch.save` that cannot be read without running code, or is damaged.
+    #[error("cannot read `{}` as a file of torch.save: {reason}", .path.display())]
+    UnreadablePickle {
+        /// The file.
+        path: PathBuf,
+        /// What the reader found.
         reason: String,
     },
     /// One tensor is stored twice, under two spellings of its name or in two shards.

@@ -16,14 +16,13 @@ impl CheckpointError {
                 Some("give an existing folder, or a repo id such as `facebook/dinov2-small`".into())
             }
             Self::InvalidRevision { .. } => Some("give a branch, a tag or a full commit hash".into()),
-            Self::NotAFolder { .. } => {
-                Some("give the folder that holds config.json and model.safetensors".into())
-            }
+            Self::NotAFolder { path } => Some(not_a_folder(path)),
+            Self::UnreadablePickle { path, .. } => Some(convert(path)),
             Self::NoCacheFolder { .. } => Some("set HF_HOME, or give the cache folder".into()),
             Self::NotInCache(missing) => Some(not_in_cache(&missing.repo, missing.offline)),
             Self::Hub(error) => error.hint(),
             Self::NoConfig { path } | Self::NoProcessor { path } => unfinished_download(path),
-            Self::NoWeights { path, other, .. } => no_weights(path, other.as_deref()),
+            Self::NoWeights { path, several, other, .. } => no_weights(path, several, other.as_deref()),
             Self::MissingShard { .. } | Self::Truncated { .. } | Self::EmptyFile { .. } => {
                 Some("the download is probably unfinished: fetch the file again".into())
             }
@@ -65,14 +64,45 @@ fn unfinished_download(folder: &Path) -> Option<String> {
     Some(format!("the download of `{repo}` is incomplete: finish it with `hf download {repo}`"))
 }
 
-fn no_weights(folder: &Path, other: Option<&str>) -> Option<String> {
+fn no_weights(folder: &Path, several: &[String], other: Option<&str>) -> Option<String> {
+    if !several.is_empty() {
+        return Some(format!("leave one of {} in the folder", several.join(", ")));
+    }
     match other {
         Some(name) => Some(format!(
-            "`{name}` must be converted to safetensors first: with Python's transformers, load the model and call \
-             `model.save_pretrained(folder, safe_serialization=True)`"
+            "`{name}` must be converted first: with version 4 of Python's transformers, load it with `from_tf=True` or \
+             `from_flax=True` and save it with `save_pretrained`"
         )),
         None => unfinished_download(folder),
     }
+}
+
+/// Endings of weights that users give in place of a folder.
+const WEIGHTS_ENDINGS: [&str; 4] = ["pth", "pt", "bin", "safetensors"];
+
+fn not_a_folder(path: &Path) -> String {
+    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    match WEIGHTS_ENDINGS.contains(&ending) {
+        true => {
+            "put the weights into a folder with the model's config.json from the hub, and give the folder"
+                .into()
+        }
+        false => "give the folder that holds config.json and model.safetensors".into(),
+    }
+}
+
+/// A command that makes safetensors of a flat dictionary of tensors.
+fn convert(path: &Path) -> String {
+    // A strange name could end the command's string and begin another command.
+    let plain =
+        |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).filter(plain);
+    let name = name.unwrap_or_else(|| "FILE".into());
+    format!(
+        "convert it in its folder: python -c \"import torch, safetensors.torch as s; s.save_file({{k: \
+         v.clone().contiguous() for k, v in torch.load('{name}', map_location='cpu', weights_only=True).items()}}, \
+         'model.safetensors', {{'format': 'pt'}})\""
+    )
 }
 
 fn layout(mismatch: &LayoutMismatch) -> Option<String> {

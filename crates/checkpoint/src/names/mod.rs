@@ -105,7 +105,7 @@ impl Convention {
 }
 
 /// What training code and compilers put before a model's names.
-const WRAPPERS: [&str; 4] = ["module.", "teacher.", "backbone.", "_orig_mod."];
+const WRAPPERS: [&str; 6] = ["module.", "teacher.", "backbone.", "_orig_mod.", "state_dict.", "model."];
 
 /// The name without the wrappers of training code.
 fn unwrapped(name: &str) -> &str {

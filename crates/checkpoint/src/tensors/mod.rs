@@ -17,6 +17,7 @@ mod convert;
 mod encode;
 mod header;
 mod open;
+mod pickle;
 mod store;
 
 pub use archive::Archive;

@@ -1,9 +1,10 @@
 //! Finding the weights of a folder: one file, or an index and its shards.
 //!
-//! `model.safetensors` wins over an index, as in Transformers. An index is JSON, `weight_map`: tensor name → shard. Only
+//! `model.safetensors` wins over an index, as in Transformers, and both over the files of `torch.save`. An index is JSON, `weight_map`: tensor name → shard. Only
 //! shards that it names are opened, each must be a path inside the folder, and each must hold what the index says.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::fs;
 use std::path::{Component, Path};
 
 use serde_json::Value;
@@ -20,70 +21,86 @@ use crate::names::Convention;
 pub(crate) const SINGLE_FILE: &str = "model.safetensors";
 /// The index of a sharded checkpoint.
 pub(crate) const INDEX_FILE: &str = "model.safetensors.index.json";
+/// The weights of an unsharded checkpoint of older versions.
+const SINGLE_PICKLE: &str = "pytorch_model.bin";
+/// The index of a sharded checkpoint of older versions.
+const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
+/// How original files end, which have names of their own.
+const PICKLE_ENDINGS: [&str; 2] = ["pth", "pt"];
 /// Weights of other formats, named when nothing else is there.
-const OTHER_FORMATS: [&str; 4] =
-    ["pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5", "flax_model.msgpack"];
+const OTHER_FORMATS: [&str; 2] = ["tf_model.h5", "flax_model.msgpack"];
 
 impl Tensors {
-    /// Opens the weights of a folder.
+    /// Opens the weights of a folder: what Transformers takes, in its order, and else the only file of `torch.save`.
     pub(crate) fn open(folder: &Path, config: &ModelConfig) -> Result<Self, CheckpointError> {
-        let single = folder.join(SINGLE_FILE);
-        if let Some(bytes) = files::map(&single)? {
-            let mut tensors = Self::empty(&single, Convention::hub(config));
-            tensors.add(TensorFile { path: single, bytes }, |_| true)?;
+        let mut tensors = Self::empty(folder, Convention::hub(config));
+        for single in [SINGLE_FILE, INDEX_FILE, SINGLE_PICKLE, PICKLE_INDEX] {
+            if tensors.add_weights(folder, single)? {
+                tensors.place_all(config)?;
+                return Ok(tensors);
+            }
+        }
+        let originals = original_files(folder)?;
+        if let [only] = &originals[..]
+            && tensors.add_pickle(&folder.join(only), |_| true)?
+        {
+            tensors.root = folder.join(only);
             tensors.place_all(config)?;
             return Ok(tensors);
         }
-        let index = folder.join(INDEX_FILE);
-        match files::read_small(&index, MAX_INDEX_BYTES)? {
-            Some(bytes) => Self::open_shards(folder, &index, &bytes, config),
-            None => Err(CheckpointError::NoWeights {
-                path: folder.into(),
-                looked_for: vec![SINGLE_FILE, INDEX_FILE],
-                other: OTHER_FORMATS.into_iter().find(|name| folder.join(name).exists()).map(str::to_owned),
-            }),
-        }
+        let other = OTHER_FORMATS.into_iter().find(|name| folder.join(name).exists()).map(str::to_owned);
+        Err(CheckpointError::NoWeights {
+            path: folder.into(),
+            looked_for: vec![SINGLE_FILE, INDEX_FILE, SINGLE_PICKLE, PICKLE_INDEX],
+            several: originals,
+            other,
+        })
     }
 
-    fn open_shards(
-        folder: &Path,
-        index: &Path,
-        bytes: &[u8],
-        config: &ModelConfig,
-    ) -> Result<Self, CheckpointError> {
+    /// Adds the tensors of one of the four kinds of weights, if the folder has it.
+    fn add_weights(&mut self, folder: &Path, name: &str) -> Result<bool, CheckpointError> {
+        let path = folder.join(name);
+        if name == INDEX_FILE || name == PICKLE_INDEX {
+            let bytes = files::read_small(&path, MAX_INDEX_BYTES)?;
+            return bytes.map_or(Ok(false), |bytes| self.add_shards(folder, &path, &bytes).map(|()| true));
+        }
+        let found = self.add_file(&path, |_| true)?;
+        if found {
+            self.root = path;
+        }
+        Ok(found)
+    }
+
+    /// Adds the tensors of a file that `wanted` accepts; false when there is no such file.
+    fn add_file(&mut self, path: &Path, wanted: impl Fn(&str) -> bool) -> Result<bool, CheckpointError> {
+        if path.extension().is_none_or(|extension| extension != "safetensors") {
+            return self.add_pickle(path, wanted);
+        }
+        let Some(bytes) = files::map(path)? else { return Ok(false) };
+        self.add(TensorFile { path: path.into(), bytes }, wanted)?;
+        Ok(true)
+    }
+
+    fn add_shards(&mut self, folder: &Path, index: &Path, bytes: &[u8]) -> Result<(), CheckpointError> {
         let shard_of = weight_map(index, bytes)?;
         let mut shards: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for (tensor, shard) in &shard_of {
             shards.entry(shard).or_default().push(tensor);
         }
         check_shards(folder, index, shards.keys().copied())?;
-
-        let mut tensors = Self::empty(folder, Convention::hub(config));
         for (shard, expected) in shards {
-            let path = folder.join(shard);
-            let missing =
-                || CheckpointError::MissingShard { index: index.into(), missing: vec![shard.to_owned()] };
-            let bytes = files::map(&path)?.ok_or_else(missing)?;
+            let first = self.sources.len();
             // What the index places elsewhere is not read from here; what it does not know is, as in Transformers.
             let wanted = |name: &str| shard_of.get(name).is_none_or(|place| place == shard);
-            tensors.add(TensorFile { path, bytes }, wanted)?;
-            tensors.check_shard(index, shard, &expected)?;
-        }
-        tensors.place_all(config)?;
-        Ok(tensors)
-    }
-
-    /// The file added last must hold every tensor that the index places in it.
-    fn check_shard(&self, index: &Path, shard: &str, expected: &[&str]) -> Result<(), CheckpointError> {
-        let file = self.files.len().saturating_sub(1);
-        let held: HashSet<&str> = self
-            .sources
-            .iter()
-            .filter(|source| source.file == file)
-            .map(|source| source.name.as_str())
-            .collect();
-        for &tensor in expected {
-            if !held.contains(tensor) {
+            if !self.add_file(&folder.join(shard), wanted)? {
+                return Err(CheckpointError::MissingShard {
+                    index: index.into(),
+                    missing: vec![shard.to_owned()],
+                });
+            }
+            let held: HashSet<&str> =
+                self.sources[first..].iter().map(|source| source.name.as_str()).collect();
+            if let Some(tensor) = expected.into_iter().find(|tensor| !held.contains(tensor)) {
                 return Err(CheckpointError::TensorNotInShard {
                     index: index.into(),
                     tensor: tensor.into(),
@@ -93,6 +110,24 @@ impl Tensors {
         }
         Ok(())
     }
+}
+
+/// The folder's files that end as original ones do, in order.
+fn original_files(folder: &Path) -> Result<Vec<String>, CheckpointError> {
+    let failed = |error| files::io_error(folder, error);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let (Some(ending), Some(name)) = (ending, name)
+            && PICKLE_ENDINGS.contains(&ending)
+        {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 /// Tensor name → shard name.

@@ -52,16 +52,64 @@ fn a_folder_without_config_or_without_weights_says_what_was_looked_for() {
 
 #[test]
 fn weights_of_another_format_are_named_with_the_way_to_convert_them() {
-    for name in ["pytorch_model.bin", "pytorch_model.bin.index.json"] {
+    for name in ["tf_model.h5", "flax_model.msgpack"] {
         let dir = folder(&[("config.json", DINOV2.as_bytes()), (name, b"\x80\x02")]);
         let got = error(dir.path());
         assert!(matches!(&got, CheckpointError::NoWeights { other: Some(found), .. } if found == name));
         let hint = got.hint().unwrap();
-        assert!(
-            hint.contains(name) && hint.contains("safetensors") && hint.contains("save_pretrained"),
-            "{hint}"
-        );
+        assert!(hint.contains(name) && hint.contains("save_pretrained"), "{hint}");
     }
+}
+
+#[test]
+fn files_of_torch_save_that_cannot_be_read_come_with_the_command_that_converts_them() {
+    // Cut, no archive, and a call of the system.
+    let bad: [&[u8]; 3] = [b"\x80\x02", b"PK\x03\x04 no archive", b"cos\nsystem\n(S'touch x'\ntR."];
+    for name in ["pytorch_model.bin", "dinov2_vits14_pretrain.pth", "model.pt"] {
+        for bytes in bad {
+            let dir = folder(&[("config.json", DINOV2.as_bytes()), (name, bytes)]);
+            let got = error(dir.path());
+            assert!(
+                matches!(&got, CheckpointError::UnreadablePickle { path, .. } if path.ends_with(name)),
+                "{got:?}"
+            );
+            let hint = got.hint().unwrap();
+            let loads = format!("torch.load('{name}'");
+            assert!(hint.contains(&loads) && hint.contains("model.safetensors"), "{hint}");
+        }
+    }
+    // A name that would end the command's text is left out.
+    let dir = folder(&[("config.json", DINOV2.as_bytes()), ("a');print('.pth", b"\x80\x02")]);
+    assert!(error(dir.path()).hint().unwrap().contains("torch.load('FILE'"));
+}
+
+#[test]
+fn an_index_of_torch_save_files_names_the_missing_one() {
+    const SHARD: &str = "pytorch_model-00001-of-00001.bin";
+    let index = format!(r#"{{"weight_map": {{"layernorm.weight": "{SHARD}"}}}}"#);
+    let files: [(&str, &[u8]); 2] =
+        [("config.json", DINOV2.as_bytes()), ("pytorch_model.bin.index.json", index.as_bytes())];
+    let got = error(folder(&files).path());
+    assert!(matches!(&got, CheckpointError::MissingShard { missing, .. } if missing == &[SHARD]), "{got:?}");
+}
+
+#[test]
+fn one_of_several_original_files_must_be_chosen() {
+    let dir = folder(&[("config.json", DINOV2.as_bytes()), ("b.pth", b"x"), ("a.pt", b"x")]);
+    let got = error(dir.path());
+    assert!(
+        matches!(&got, CheckpointError::NoWeights { several, .. } if several == &["a.pt", "b.pth"]),
+        "{got:?}"
+    );
+    assert!(got.hint().unwrap().contains("a.pt, b.pth"));
+}
+
+#[test]
+fn a_weights_file_in_place_of_a_folder_is_told_where_it_belongs() {
+    let dir = folder(&[("dinov2_vits14_pretrain.pth", b"x")]);
+    let got = error(&dir.path().join("dinov2_vits14_pretrain.pth"));
+    assert!(matches!(got, CheckpointError::NotAFolder { .. }));
+    assert!(got.hint().unwrap().contains("config.json"));
 }
 
 #[test]

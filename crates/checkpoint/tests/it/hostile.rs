@@ -110,6 +110,9 @@ proptest! {
                 prop_assert!(!layout::tensor_specs(&config).is_empty());
                 prop_assert!(config.stages().is_ok());
                 let _ = layout::classifier_specs(&config);
+                let json = config.to_json();
+                let again = ModelConfig::from_json(Path::new("config.json"), json.as_bytes());
+                prop_assert_eq!(again.map(|config| config.to_json()).ok(), Some(json));
             }
             Err(error) => {
                 prop_assert!(error.to_string().len() < 2000);

@@ -4,13 +4,14 @@
 //! Transformers wrote.
 
 // Helpers of tests fail by panicking, as the tests themselves do.
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod classifier;
 mod config_json;
 mod folder;
 mod header;
 mod hostile;
+mod hostile_weights;
 mod loading;
 mod mismatch;
 mod read;

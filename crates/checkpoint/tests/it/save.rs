@@ -14,8 +14,8 @@ use tempfile::tempdir;
 
 use crate::support::{DINOV2, DINOV3_VIT, Weights, checkpoint_folder, fixtures, folder, parse};
 
-/// Ends of the names of fixtures whose weights have other names than those that are saved.
-const OTHER_NAMES: [&str; 3] = ["-v5-names", "-fb-names", "-timm-names"];
+/// Ends of the names of fixtures whose weights have other names or are in other files than those that are saved.
+const OTHER_NAMES: [&str; 6] = ["-v5-names", "-fb-names", "-timm-names", "-sharded-bin", "-bin", "-pth"];
 
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());

@@ -88,6 +88,22 @@ fn timms_names_and_hub_names_read_the_same_but_for_the_position_of_cls() {
     assert_eq!(without_cls, 1);
 }
 
+#[test]
+fn files_of_torch_save_read_the_same() {
+    for (suffix, hub) in
+        [("-bin", "dinov2-nomask"), ("-sharded-bin", "dinov2-no-qkv-bias"), ("-pth", "dinov3-vit-gated")]
+    {
+        let name = format!("{hub}{suffix}");
+        let open = |name: &str| Checkpoint::open(&fixtures().join(name)).unwrap();
+        let (hub, other) = (open(hub), open(&name));
+        assert!(other.unexpected().is_empty(), "{name}");
+        for spec in layout::tensor_specs(hub.config()) {
+            let [a, b] = [&hub, &other].map(|c| c.tensors().read_f32(&spec.name, &spec.shape).unwrap());
+            assert_eq!(f32_bytes(&a), f32_bytes(&b), "{name}: {}", spec.name);
+        }
+    }
+}
+
 /// Opens a file that has only these tensors.
 fn original(config: &str, names: &[(&str, &[usize])]) -> Result<Checkpoint, CheckpointError> {
     let none = Weights::of(config).only(|_| false);
