@@ -14,6 +14,10 @@
 //! # Ok(()) }
 //! ```
 //!
+//! `Checkpoint::open_with` opens with other settings or as another class, `Checkpoint::initialize` makes fresh weights, and
+//! `Checkpoint::save_pretrained` writes what Transformers reads. Weights may also be files of `torch.save`, and may have
+//! Transformers 5's, Facebook's original or timm's names: see `loading_info` for what was not used.
+//!
 //! Everything in those files is untrusted: sizes meet `limits` before memory is taken, and nothing here panics on them.
 
 mod check;

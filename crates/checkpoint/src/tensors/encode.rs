@@ -42,7 +42,7 @@ impl Tensors {
         {
             return Ok(Cow::Borrowed(self.view(stored).bytes));
         }
-        if parts.iter().any(|stored| self.source(stored).dtype != file_dtype(dtype)) {
+        if !self.all_are(parts, file_dtype(dtype)) {
             return Ok(Cow::Owned(convert::bytes(dtype, &self.read_exact_f32(name, shape)?)));
         }
         // Zero is all zero bits in every format.

@@ -115,10 +115,18 @@ impl Tensors {
     /// No such tensor, another shape, a dtype other than F32, F16 and BF16.
     pub fn read_f32(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, CheckpointError> {
         let mut values = self.read_exact_f32(name, shape)?;
-        if let Some(dtype) = self.dtype {
+        let stored = |dtype| self.require(name).map(|parts| self.all_are(parts, file_dtype(dtype)));
+        if let Some(dtype) = self.dtype
+            && !stored(dtype)?
+        {
             convert::round(dtype, &mut values);
         }
         Ok(values)
+    }
+
+    /// Whether all parts are in this format.
+    fn all_are(&self, parts: &[Stored], dtype: Dtype) -> bool {
+        parts.iter().all(|stored| self.source(stored).dtype == dtype)
     }
 
     /// As `read_f32`, not rounded.
