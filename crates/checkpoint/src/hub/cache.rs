@@ -6,7 +6,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::{DEFAULT_REVISION, Located};
+use super::find::DEFAULT_REVISION;
+use super::options::Located;
 use crate::error::{CheckpointError, NotInCache};
 use crate::files;
 
@@ -30,8 +31,8 @@ pub(super) fn folder_name(repo: &str) -> String {
     format!("{REPO_PREFIX}{}", repo.replace('/', REPO_SEPARATOR))
 }
 
-/// The repo id of a folder that is a snapshot, or lies inside one.
-pub(super) fn repo_of(folder: &Path) -> Option<String> {
+/// The repo id of a folder that is a snapshot in a hub's cache, or lies inside one, by the shape of its path.
+pub(crate) fn repo_of(folder: &Path) -> Option<String> {
     let snapshots = folder.ancestors().skip(1).find(|folder| folder.ends_with(SNAPSHOTS))?;
     let name = snapshots.parent()?.file_name()?.to_str()?;
     Some(name.strip_prefix(REPO_PREFIX)?.replace(REPO_SEPARATOR, "/"))

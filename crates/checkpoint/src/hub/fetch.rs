@@ -44,7 +44,7 @@ fn is_commit(revision: &str) -> bool {
 }
 
 /// Finds or brings the model that `lookup` asks for.
-pub(super) fn fetch(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located, CheckpointError> {
+pub(super) fn bring(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located, CheckpointError> {
     let store = Store::new(&lookup.root, lookup.repo);
     let snapshot = Snapshot { store: &store, commit: lookup.revision, subfolder: lookup.subfolder };
     if is_commit(lookup.revision) && snapshot.is_complete() {
@@ -60,7 +60,7 @@ pub(super) fn fetch(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located
     }
     let client = Client::new(lookup.repo, options, network)?;
     let progress = options.progress.clone().unwrap_or_else(|| Arc::new(Silent));
-    match (Fetch { lookup, store, client, progress }.bring(), cached) {
+    match (Fetch { lookup, store, client, progress }.run(), cached) {
         (Err(CheckpointError::Hub(error)), Some(located)) if error.lets_the_cache_serve() => {
             let commit = located.commit.as_deref().unwrap_or_default();
             let warning = format!("{error}; commit {commit} from the cache is used instead");
@@ -71,7 +71,7 @@ pub(super) fn fetch(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located
 }
 
 impl Fetch<'_> {
-    fn bring(&self) -> Result<Located, CheckpointError> {
+    fn run(&self) -> Result<Located, CheckpointError> {
         let config = self.lookup.in_repo(CONFIG_FILE);
         let pinned = is_commit(self.lookup.revision);
         let first = self.client.head(self.lookup.revision, &config, pinned)?;

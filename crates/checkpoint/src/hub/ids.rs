@@ -1,11 +1,12 @@
-//! What can be a repo id, and what a revision.
+//! What can be a repo id, what a revision, and what a subfolder.
 //!
-//! Both become parts of paths in the cache, so what could leave it (`..`, separators, a leading dot) is refused before a path is
+//! They become parts of paths in the cache, so what could leave it (`..`, separators, a leading dot) is refused before a path is
 //! made. Source: `utils/_validators.py` of huggingface_hub 2.4.0.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
 
+use super::error::HubError;
 use crate::error::CheckpointError;
 
 /// Characters of each half of a repo id.
@@ -63,4 +64,14 @@ pub(super) fn check_revision(revision: &str) -> Result<(), CheckpointError> {
         return refuse("it would leave the cache");
     }
     Ok(())
+}
+
+/// A subfolder, without a `/` at its end; it must not lead out of where it is.
+pub(super) fn subfolder(given: &str) -> Result<&str, HubError> {
+    let folder = given.trim_end_matches('/');
+    let plain = |part: &str| matches!(Path::new(part).components().next(), Some(Component::Normal(_)));
+    match folder.is_empty() || folder.split('/').all(plain) && !folder.contains(['\\', '\0']) {
+        true if !given.starts_with('/') => Ok(folder),
+        _ => Err(HubError::InvalidSubfolder { subfolder: given.into() }),
+    }
 }

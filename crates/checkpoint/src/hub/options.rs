@@ -1,4 +1,7 @@
 //! What a caller can wish for, and what is found.
+//!
+//! Everything that decides is in the options, the environment included, so that two callers in one process can differ, and
+//! tests need to set no variable.
 
 use std::path::PathBuf;
 use std::sync::Arc;

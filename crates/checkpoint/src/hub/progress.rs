@@ -1,4 +1,7 @@
 //! What a download tells while it runs, for whoever draws a bar.
+//!
+//! Bytes are counted when they are written. A file that starts over is started again, so that the count never exceeds the size.
+//! Nothing is drawn or printed here.
 
 use std::fmt;
 

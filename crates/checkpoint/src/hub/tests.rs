@@ -4,11 +4,12 @@
 //! process's own.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
 use super::*;
+use crate::error::CheckpointError;
 
 const REPO: &str = "facebook/dinov2-small";
 const COMMIT: &str = "ed25f3a31f01632728cabb09d1542f84ab7b0056";
@@ -177,6 +178,7 @@ fn an_existing_folder_is_used_as_it_is() {
 #[cfg(unix)]
 #[test]
 fn names_that_are_not_utf8_can_be_folders_but_not_repo_ids() {
+    use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
 
     let parent = TempDir::new().unwrap();

@@ -12,7 +12,9 @@ use ureq::Body;
 use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE};
 use ureq::http::{Response, StatusCode, Uri};
 
-use super::{Attempt, Client, Failure, Retries, header, wait_or_fail};
+use super::client::{Client, header, wait_or_fail};
+use super::failure::Attempt;
+use super::retry::{Failure, Retries};
 use crate::hub::error::HubError;
 use crate::hub::progress::Progress;
 

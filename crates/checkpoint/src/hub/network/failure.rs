@@ -2,13 +2,27 @@
 
 use std::io;
 
+use ureq::http::header::RETRY_AFTER;
 use ureq::http::{Response, Uri};
 use ureq::{Body, Timeout};
 
-use super::{
-    Attempt, Client, Failure, RETRY_AFTER, SHOWN_CHARS, X_ERROR_CODE, X_ERROR_MESSAGE, address, header, retry,
-};
+use super::address;
+use super::client::{Client, header};
+use super::retry::{self, Failure};
 use crate::hub::error::HubError;
+
+/// What the hub says of an error.
+pub(super) const X_ERROR_CODE: &str = "x-error-code";
+const X_ERROR_MESSAGE: &str = "x-error-message";
+/// Characters of a server's message that an error repeats.
+const SHOWN_CHARS: usize = 200;
+
+/// A request that failed: what to tell, and whether to try again.
+#[derive(Debug)]
+pub(super) struct Attempt {
+    pub(super) failure: Failure,
+    pub(super) error: Box<HubError>,
+}
 
 impl Client {
     /// The failure of a request that got no answer, or half of one.

@@ -9,7 +9,8 @@ use ureq::Body;
 use ureq::http::{Method, Response, StatusCode, Uri};
 
 use super::address::Origin;
-use super::{Attempt, Client, MAX_REDIRECTS, X_ERROR_CODE, header, redirect};
+use super::client::{Client, MAX_REDIRECTS, header, redirect};
+use super::failure::{Attempt, X_ERROR_CODE};
 use crate::hub::error::HubError;
 
 const X_REPO_COMMIT: &str = "x-repo-commit";

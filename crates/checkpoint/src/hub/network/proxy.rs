@@ -1,4 +1,7 @@
 //! The proxy and the certificates that the environment names.
+//!
+//! As everywhere: `HTTPS_PROXY` or `http_proxy` by the hub's scheme, `NO_PROXY` with hosts to leave out, separated by commas;
+//! `SSL_CERT_FILE`, a file of PEM certificates, as Python's tools and OpenSSL read it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
