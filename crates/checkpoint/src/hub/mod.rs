@@ -16,7 +16,7 @@
 //! # Why not hf-hub
 //!
 //! The crate hf-hub (1.0.0) writes the same layout. It does not go on with a partial file, nor with a body that is cut; compares neither
-//! size nor hash; sets no timeouts, so that a stalled server holds it for ever; reads the environment by itself; and
+//! size nor hash; sets no timeouts, so that a stalled server holds it for ever; and
 //! brings an asynchronous runtime, a second protocol and several times the dependencies. Here is a
 //! small blocking HTTP client instead, and no more than a model needs.
 
