@@ -17,6 +17,7 @@ use crate::limits::MAX_PROCESSOR_CHANNELS;
 mod file;
 mod kind;
 mod size;
+mod write;
 
 pub(crate) use file::{PREPROCESSOR_FILE, ProcessorFile};
 pub use kind::{ProcessorKind, Resample};
