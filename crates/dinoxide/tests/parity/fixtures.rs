@@ -43,7 +43,17 @@ pub(crate) fn f32_checkpoints() -> Vec<String> {
 
 /// The fixture that a copy of its weights in other files belongs to: `dinov2` for `dinov2-sharded`.
 pub(crate) fn base(name: &str) -> &str {
-    let suffixes = ["-v5-names", "-fb-names", "-timm-names", "-sharded-bin", "-bin", "-pth", "-sharded", "-bf16", "-f16"];
+    let suffixes = [
+        "-v5-names",
+        "-fb-names",
+        "-timm-names",
+        "-sharded-bin",
+        "-bin",
+        "-pth",
+        "-sharded",
+        "-bf16",
+        "-f16",
+    ];
     suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }
 

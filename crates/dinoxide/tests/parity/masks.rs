@@ -1,8 +1,8 @@
 //! Masks that do not fit, or that a family does not take, are typed errors; masks that hide nothing change no bit.
 
 use crate::fixtures::model;
-use dinoxide::{Error, HiddenStates, Inputs, Isa, Model, ModelError, hash32};
-use ndarray::{Array2, Array4};
+use dinoxide::{Backbone, Error, HiddenStates, ImageClassifier, Inputs, Isa, Model, ModelError, hash32};
+use ndarray::{Array2, Array4, s};
 
 fn pixels() -> Array4<f32> {
     Array4::from_shape_vec((2, 3, 12, 20), hash32(1, 2 * 3 * 12 * 20)).unwrap()
@@ -116,5 +116,49 @@ fn only_the_hidden_states_asked_for_are_kept_and_the_rest_is_unchanged() {
         assert_eq!(some.iter().map(|(place, _)| place).collect::<Vec<_>>(), [0, 2]);
         assert!(some.iter().all(|(place, state)| all.get(place) == Some(state)), "{name}");
         assert!(some.get(1).is_none() && some.get(3).is_none());
+    }
+}
+
+#[test]
+fn masks_backbones_and_classifiers_keep_items_apart_to_the_bit_on_any_number_of_threads() {
+    let pixels = pixels();
+    let masked = Array2::from_shape_fn((2, 15), |(item, patch)| (item + patch) % 3 == 0);
+    for (name, tokens) in VITS {
+        let attended = Array2::from_shape_fn((2, tokens), |(item, token)| (item + token) % 4 > 0);
+        let inputs = |items: std::ops::Range<usize>| {
+            let rows = s![items.clone(), ..];
+            let inputs = Inputs::new(pixels.slice(s![items.clone(), .., .., ..])).with_hidden_states([1]);
+            let inputs = Inputs { bool_masked_pos: Some(masked.slice(rows)), ..inputs };
+            let takes_attention_mask = !name.starts_with("dinov3");
+            Inputs { attention_mask: takes_attention_mask.then(|| attended.slice(rows)), ..inputs }
+        };
+        let alone = model(name, Isa::best(), 1);
+        for threads in [1, 2, 3] {
+            let model = model(name, Isa::best(), threads);
+            let together = model.forward(&inputs(0..2)).unwrap();
+            let maps = Inputs { bool_masked_pos: None, ..inputs(0..2) };
+            let maps = Backbone::new(model).unwrap().forward(&maps).unwrap();
+            for item in 0..2 {
+                let one = alone.forward(&inputs(item..item + 1)).unwrap();
+                let of_batch = together.item(item);
+                assert_eq!(of_batch.last_hidden_state, one.last_hidden_state, "{name} x{threads}");
+                assert_eq!(of_batch.hidden_states, one.hidden_states, "{name} x{threads}");
+                let one = Inputs { bool_masked_pos: None, ..inputs(item..item + 1) };
+                let one = Backbone::new(alone.clone()).unwrap().forward(&one).unwrap();
+                assert_eq!(maps.item(item).feature_maps, one.feature_maps, "{name} x{threads}");
+            }
+        }
+    }
+    let name = "dinov2-with-registers-classifier";
+    let classifier = |threads| ImageClassifier::new(model(name, Isa::best(), threads)).unwrap();
+    let logits = |classifier: &ImageClassifier, items: std::ops::Range<usize>| {
+        classifier.forward(&Inputs::new(pixels.slice(s![items, .., .., ..]))).unwrap().logits
+    };
+    for threads in [1, 2, 3] {
+        let together = logits(&classifier(threads), 0..2);
+        for item in 0..2 {
+            let one = logits(&classifier(1), item..item + 1);
+            assert_eq!(together.row(item), one.row(0), "x{threads}");
+        }
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::fixtures::{f32_checkpoints, goldens_of, model_for};
 use dinoxide::{
-    DrawPlace, Draws, Golden, ImageClassifier, Inputs, Isa, LoadOptions, Model, Outputs, SeededDraws,
+    ContextOptions, DrawPlace, Draws, Golden, ImageClassifier, Inputs, Isa, LoadOptions, Model, Outputs,
+    SeededDraws,
 };
 use dinoxide_testkit::{compare::assert_close, tolerance::TINY_MODEL_MAX_ABS};
 use ndarray::{Array4, ArrayD, IxDyn};
@@ -193,4 +194,18 @@ fn a_rate_of_one_drops_all_and_gives_no_nan() {
     let outputs = model.forward(&inputs).unwrap();
     assert!(outputs.hidden_states.unwrap()[0].iter().all(|x| *x == 0.0));
     assert!(outputs.last_hidden_state.iter().all(|x| x.is_finite()));
+}
+
+#[test]
+fn seeded_draws_do_not_depend_on_the_number_of_threads() {
+    let pixels = pixels(3, 64);
+    for name in ["dinov2", "dinov3-vit", "dinov3-convnext"] {
+        let run = |threads| {
+            let context = ContextOptions { isa: None, threads: Some(threads) };
+            let options = LoadOptions { context, ..LoadOptions::default() }.with("drop_path_rate", 0.4);
+            let model = Model::from_pretrained_with(crate::fixtures::fixture(name), &options).unwrap();
+            forward(&model, &pixels, Some(&SeededDraws(9)))
+        };
+        assert_eq!(run(1), run(3), "{name}");
+    }
 }
