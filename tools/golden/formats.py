@@ -53,7 +53,7 @@ def _pickled(source: str, suffix: str) -> tuple[Path, Tensors]:
 
 
 def _pickles() -> Iterator[Path]:
-    """Files of torch.save: in its newer form, and the nested one in its older one. One tensor is a strided view."""
+    """Files of torch.save, one of them nested. One tensor is a strided view. (Its older form holds addresses, no two alike.)"""
     folder, tensors = _pickled(BIN, "bin")
     name = "embeddings.cls_token"
     tensors[name] = torch.stack([tensors[name], tensors[name] + 1], -1)[..., 0]
@@ -72,7 +72,7 @@ def _pickles() -> Iterator[Path]:
     folder, tensors = _pickled(PTH, "pth")
     renamed = {f"backbone.{name}": tensor for name, tensor in foreign_names.dinov3_fb(tensors).items()}
     nested = {"teacher": renamed, "iteration": 7, "args": {"lr": 1e-3}}
-    torch.save(nested, folder / "dinov3_vits16plus_pretrain.pth", _use_new_zipfile_serialization=False)
+    torch.save(nested, folder / "dinov3_vits16plus_pretrain.pth")
     yield folder
 
 

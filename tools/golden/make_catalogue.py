@@ -32,7 +32,7 @@ SUFFIXES = {
     "-timm-names": "timm's tensor names",
     "-sharded-bin": "two shards of torch.save and an index",
     "-bin": "a file of torch.save",
-    "-pth": "a nested file of torch.save's older form with the original names",
+    "-pth": "a nested file of torch.save with the original names",
     "-sharded": "three shards and an index",
     "-bf16": "bf16",
     "-f16": "f16",
