@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod classifiers;
 mod coverage;
 mod drift;
 mod end_to_end;
@@ -13,5 +14,6 @@ mod models;
 mod pipelines;
 mod positions;
 mod processors;
+mod saving;
 mod stages;
 mod train;
