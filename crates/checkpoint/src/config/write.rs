@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, ModelConfig, ProblemType, Size2, TorchDtype,
-    python_json,
+    backbone, python_json,
 };
 
 /// The version of Transformers whose form and defaults are followed; it stands in configs that were never in a file.
@@ -54,6 +54,8 @@ impl ModelConfig {
             "id2label",
             "label2id",
             "torch_dtype",
+            "out_features",
+            "out_indices",
             "chunk_size_feed_forward",
             "is_encoder_decoder",
         ];
@@ -101,17 +103,21 @@ impl ModelConfig {
         fields
     }
 
-    /// Both spellings of the chosen stages, and all of them.
+    /// Both spellings of the chosen stages, and all of them. Where the config renames its stages, a choice that only follows
+    /// from other fields is left out when it could not be read again: reading checks it against the computed names, too.
     fn stage_fields(&self) -> Vec<(&'static str, Value)> {
         let common = self.common();
         let stages = self.stages().unwrap_or_default();
         let names: Vec<_> = stages.iter().map(|stage| stage.name.clone()).collect();
         let indices: Vec<_> = stages.iter().map(|stage| stage.index as i64).collect();
-        vec![
-            ("stage_names", json!(self.stage_names())),
-            ("out_features", json!(common.out_features.clone().unwrap_or(names))),
-            ("out_indices", json!(common.out_indices.clone().unwrap_or(indices))),
-        ]
+        let computed = self.computed_stage_names();
+        let readable = backbone::resolve_stages(&computed, Some(&names), Some(&indices)).is_ok();
+        let features = common.out_features.clone().or(readable.then_some(names));
+        let indices = common.out_indices.clone().or(readable.then_some(indices));
+        let mut fields = vec![("stage_names", json!(self.stage_names()))];
+        fields.extend(features.map(|features| ("out_features", json!(features))));
+        fields.extend(indices.map(|indices| ("out_indices", json!(indices))));
+        fields
     }
 
     /// The fields of all families, but for the labels.
