@@ -5,6 +5,7 @@
 //! and of the hub's cache write beside the place and rename.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::ops::Deref;
@@ -23,6 +24,13 @@ pub(crate) enum Bytes {
     Mapped(Mmap),
     /// Bytes in memory, or in the binary itself.
     Held(Cow<'static, [u8]>),
+}
+
+impl fmt::Debug for Bytes {
+    /// How many; not the bytes themselves.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.len())
+    }
 }
 
 impl Deref for Bytes {

@@ -13,6 +13,8 @@ pub const MAX_JSON_BYTES: u64 = 4 << 20;
 pub const MAX_INDEX_BYTES: u64 = 4 << 20;
 /// Bytes of a safetensors header: the 7B model's takes 60 kB.
 pub const MAX_HEADER_BYTES: u64 = 4 << 20;
+/// The same of a file that is no checkpoint, which may name many pictures: the format's own limit.
+pub const MAX_ARCHIVE_HEADER_BYTES: u64 = 100_000_000;
 /// Shards of one checkpoint: each is one open mapping.
 pub const MAX_SHARDS: usize = 4096;
 /// Hidden size, MLP width, heads × head size, and channels of a ConvNeXt stage.

@@ -4,7 +4,7 @@
 //! code says whose fault it is.
 
 use crate::exit::Exit;
-use dinoxide::{BUILTIN_TINY, CheckpointError, ImageError, hub::HubError};
+use dinoxide::{BUILTIN_TINY, CheckpointError, ImageError, ModelError, hub::HubError};
 use std::{io, path::PathBuf};
 
 /// Errors of this crate.
@@ -31,9 +31,18 @@ pub(crate) enum CliError {
     /// The list on stdin cannot be read.
     #[error("list of pictures on stdin: {reason}")]
     List { reason: String },
+    /// An option that asks for what the model does not have.
+    #[error("{option}")]
+    Option { option: &'static str, source: Box<dinoxide::Error> },
+    /// A model that cannot be opened under its name, which is almost another's.
+    #[error("{source}")]
+    Misnamed { source: Box<dinoxide::Error>, meant: String },
     /// A file of `--pixel-values` that cannot be fed to the model.
     #[error("{}: {reason}", path.display())]
-    PixelValues { path: PathBuf, reason: String },
+    InputFile { path: PathBuf, reason: String },
+    /// A tensor of such a file.
+    #[error("{}: tensor `{tensor}` is {got}, expected {expected}", path.display())]
+    InputTensor { path: PathBuf, tensor: String, got: String, expected: String },
     /// An output name that tells no format.
     #[error("{}: its extension tells no format that is written here", path.display())]
     OutputFormat { path: PathBuf, formats: Vec<&'static str> },
@@ -64,11 +73,18 @@ impl From<dinoxide::Error> for CliError {
 }
 
 impl CliError {
+    /// The model does not have what an option asks for.
+    pub(crate) fn of_option(option: &'static str, error: impl Into<dinoxide::Error>) -> Self {
+        Self::Option { option, source: Box::new(error.into()) }
+    }
+
     /// What the user can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Dinoxide(error) => hint_of(error),
             Self::Picture { source, .. } => source.hint(),
+            Self::Option { source, .. } => hint_of(source),
+            Self::Misnamed { meant, .. } => Some(format!("did you mean `{meant}`?")),
             Self::Usage { hint, .. } => hint.clone(),
             Self::NoPictures { hint, .. } => Some(hint.clone()),
             Self::OutputFormat { formats, .. } => Some(format!("use one of {}", formats.join(", "))),
@@ -100,6 +116,9 @@ fn hint_of(error: &dinoxide::Error) -> Option<String> {
         && let ImageError::LimitExceeded { limit: "max_pixels", got, .. } = **error
     {
         return Some(format!("`--max-pixels {got}` lets it through, if you trust it and have the memory"));
+    }
+    if let dinoxide::Error::Model(ModelError::NoFinalNorm) = error {
+        return Some("`features --out-indices=-1` gives its feature maps".to_owned());
     }
     let hint = error.hint()?;
     if has_no_model(error) && !hint.contains(BUILTIN_TINY) {

@@ -13,6 +13,7 @@ mod error;
 mod exit;
 mod inputs;
 mod licence;
+mod names;
 mod options;
 mod output;
 mod printer;

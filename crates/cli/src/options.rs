@@ -8,6 +8,7 @@ use crate::{
     downloads::Downloads,
     env::{self, Env},
     error::CliError,
+    names,
     printer::Printer,
 };
 use dinoxide::{
@@ -86,6 +87,22 @@ pub(crate) fn model_name(args: &SourceArgs, env: &Env) -> OsString {
 /// # Errors
 /// As [`dinoxide::open`].
 pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result<Checkpoint, CliError> {
+    open_with(Overrides::new(), name, args, printer)
+}
+
+/// Other values for keys of a config.
+type Overrides = serde_json::Map<String, serde_json::Value>;
+
+/// As [`open`], with other settings of the config.
+///
+/// # Errors
+/// As [`dinoxide::open`].
+pub(crate) fn open_with(
+    overrides: Overrides,
+    name: &OsStr,
+    args: &SourceArgs,
+    printer: &Printer,
+) -> Result<Checkpoint, CliError> {
     if let Some(revision) =
         args.revision.as_ref().filter(|_| name == BUILTIN_TINY || Path::new(name).is_dir())
     {
@@ -100,6 +117,7 @@ pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result
         subfolder: args.subfolder.clone(),
         cache_dir: args.cache_dir.clone(),
         offline: args.offline,
+        overrides,
         progress: Some(Arc::<Downloads>::clone(&downloads)),
         ..LoadOptions::default()
     };
@@ -107,7 +125,10 @@ pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result
     for warning in downloads.take_warnings() {
         printer.warning(&warning);
     }
-    Ok(opened?)
+    opened.map_err(|error| match names::meant(name) {
+        Some(meant) => CliError::Misnamed { source: Box::new(error), meant },
+        None => error.into(),
+    })
 }
 
 /// The checkpoint's processor, with the command line's wishes, except `--tolerant`.

@@ -32,6 +32,9 @@ pub(crate) struct Printer {
     stdout: BufWriter<Stdout>,
     stdout_is_terminal: bool,
     bar: Option<ProgressBar>,
+    /// In place of stderr, so that tests can read it.
+    #[cfg(test)]
+    told: std::sync::Mutex<String>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +55,8 @@ impl Printer {
             stdout: BufWriter::new(io::stdout()),
             stdout_is_terminal: io::stdout().is_terminal(),
             bar: None,
+            #[cfg(test)]
+            told: std::sync::Mutex::default(),
         }
     }
 
@@ -148,13 +153,30 @@ impl Printer {
     }
 
     fn stderr_line(&self, line: &str) {
-        let write = || {
-            let _ = writeln!(io::stderr(), "{line}");
-        };
+        let write = || self.write_stderr(line);
         match &self.bar {
             Some(bar) => bar.suspend(write),
             None => write(),
         }
+    }
+
+    #[cfg(not(test))]
+    #[expect(clippy::unused_self, reason = "a test's printer keeps the lines")]
+    fn write_stderr(&self, line: &str) {
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
+    #[cfg(test)]
+    fn write_stderr(&self, line: &str) {
+        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        told.push_str(line);
+        told.push('\n');
+    }
+
+    /// The lines that would have gone to stderr.
+    #[cfg(test)]
+    pub(crate) fn told(&self) -> String {
+        self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 }
 

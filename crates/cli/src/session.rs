@@ -138,6 +138,7 @@ mod tests {
         fail_fast: bool,
         output: Option<&Path>,
     ) -> (usize, bool, Exit) {
+        let failures = results.iter().filter(|result| result.is_err()).count();
         let mut printer = Printer::new(Verbosity::Quiet, false, &Env::default());
         let mut tally = Tally::start(&mut printer, results.len(), 0, fail_fast);
         let mut entered = 0;
@@ -149,6 +150,7 @@ mod tests {
         }
         let mut finished = false;
         let exit = tally.end(output, || (finished = true, Ok(())).1).unwrap();
+        assert_eq!(printer.told(), "error: x: cannot be read: entity not found\n".repeat(failures));
         (entered, finished, exit)
     }
 

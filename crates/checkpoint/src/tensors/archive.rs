@@ -10,8 +10,10 @@ use super::TensorView;
 use super::header::{self, Header};
 use crate::error::CheckpointError;
 use crate::files::{self, Bytes};
+use crate::limits::MAX_ARCHIVE_HEADER_BYTES;
 
 /// An opened safetensors file.
+#[derive(Debug)]
 pub struct Archive {
     path: PathBuf,
     bytes: Bytes,
@@ -28,7 +30,7 @@ impl Archive {
         let missing = || files::io_error(path, std::io::ErrorKind::NotFound.into());
         let bytes = files::map(path)?.ok_or_else(missing)?;
         files::refuse_pointer(path, &bytes)?;
-        let (metadata, tensors) = header::read_all(path, &bytes)?;
+        let (metadata, tensors) = header::read_all(path, &bytes, MAX_ARCHIVE_HEADER_BYTES)?;
         Ok(Self { path: path.into(), bytes, metadata, tensors })
     }
 
@@ -103,6 +105,15 @@ mod tests {
         let huge =
             format!(r#"{{"a":{{"dtype":"U8","shape":[{0}],"data_offsets":[0,{0}]}}}}"#, usize::MAX - 8);
         assert!(open(&file(&huge, 8)).is_err());
+    }
+
+    #[test]
+    fn a_header_may_name_many_pictures_but_not_more_than_the_format_lets() {
+        let paths = "x".repeat(5 << 20);
+        let header = format!(r#"{{"__metadata__":{{"paths":"{paths}"}}}}"#);
+        assert_eq!(open(&file(&header, 0)).unwrap().metadata()["paths"].len(), paths.len());
+        let error = open(&100_000_001_u64.to_le_bytes()).unwrap_err().to_string();
+        assert!(error.ends_with("a header of 100000001 bytes, more than the limit of 100000000"), "{error}");
     }
 
     #[test]

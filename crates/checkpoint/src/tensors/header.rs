@@ -2,7 +2,7 @@
 //!
 //! Layout: 8 bytes little-endian n, n bytes of JSON (name → dtype, shape, data offsets), data. The JSON is parsed and its
 //! offsets are checked for gaps, overlaps and sizes by the `safetensors` crate; the bounds against the file are
-//! checked here, with arithmetic that cannot wrap. n is bounded by `MAX_HEADER_BYTES`, nesting by the JSON parser.
+//! checked here, with arithmetic that cannot wrap. n is bounded by a limit, nesting by the JSON parser.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -31,13 +31,14 @@ pub(super) struct Header {
 
 /// The tensors of the file in the order of their data.
 pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Header>, CheckpointError> {
-    Ok(read_all(path, bytes)?.1)
+    Ok(read_all(path, bytes, MAX_HEADER_BYTES)?.1)
 }
 
-/// What the file says of itself, and its tensors in the order of their data.
+/// What the file says of itself, and its tensors in the order of their data; `limit` bounds the header's bytes.
 pub(super) fn read_all(
     path: &Path,
     bytes: &[u8],
+    limit: u64,
 ) -> Result<(HashMap<String, String>, Vec<Header>), CheckpointError> {
     let invalid = |reason: String| CheckpointError::InvalidHeader { path: path.into(), reason };
     let truncated = |expected: usize| CheckpointError::Truncated {
@@ -47,12 +48,10 @@ pub(super) fn read_all(
     };
     let (length, rest) = bytes.split_first_chunk::<LENGTH_BYTES>().ok_or_else(|| truncated(LENGTH_BYTES))?;
     let length = u64::from_le_bytes(*length);
-    if length > MAX_HEADER_BYTES {
-        return Err(invalid(format!(
-            "a header of {length} bytes, more than the limit of {MAX_HEADER_BYTES}"
-        )));
+    if length > limit {
+        return Err(invalid(format!("a header of {length} bytes, more than the limit of {limit}")));
     }
-    // At most `MAX_HEADER_BYTES`, which fits everywhere.
+    // At most `limit`, which fits everywhere.
     let length = length as usize;
     let data_start = LENGTH_BYTES + length;
     let json = rest.get(..length).ok_or_else(|| truncated(data_start))?;

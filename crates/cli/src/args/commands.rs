@@ -3,7 +3,10 @@
 //! One struct a command, whose documentation is its `--help`: the first line is the summary, `after_help` the examples. Options
 //! that commands share are groups in `inputs` and `model`.
 
-use super::{Attn, Dtype, ModelArgs, PictureArgs, Pool, ProcessorArgs, RunArgs, Size, SourceArgs};
+use super::{
+    Attn, BackboneArgs, Dtype, Function, ModelArgs, PictureArgs, Places, Pool, ProcessorArgs, RunArgs, Size,
+    SourceArgs, values::at_least_one,
+};
 use clap::{ArgAction, Args, Parser, Subcommand};
 use std::{ffi::OsString, path::PathBuf};
 
@@ -11,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   dinoxide embed -m builtin:tiny photos/             one JSON line a picture on stdout
   dinoxide embed photos/ -o vectors.parquet          all vectors in one file
+  dinoxide classify -m my-classifier/ photo.jpg      its labels
   dinoxide info facebook/dinov2-small                what a checkpoint holds
   dinoxide verify golden.safetensors -m my-model/    compare with Transformers
 
@@ -57,6 +61,7 @@ pub(crate) struct GlobalArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Embed(EmbedArgs),
+    Classify(ClassifyArgs),
     Features(FeaturesArgs),
     Preprocess(PreprocessArgs),
     Info(InfoArgs),
@@ -94,28 +99,66 @@ pub(crate) struct EmbedArgs {
     pub(crate) run: RunArgs,
 }
 
+/// The labels of a picture, by a checkpoint with a classifier
+///
+/// JSON lines {"path","labels":[{"label","score"},…]} on stdout, in the order of the inputs, as they come, the highest score
+/// first; a table on a terminal. DINOv2 has checkpoints with a classifier, such as facebook/dinov2-small-imagenet1k-1-layer.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide classify -m my-classifier/ photo.jpg
+  dinoxide classify -m facebook/dinov2-small-imagenet1k-1-layer photos/ --top-k 1 -o labels.jsonl")]
+pub(crate) struct ClassifyArgs {
+    /// File to write, .jsonl
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Most labels a picture
+    #[arg(long, default_value = "5", value_name = "K", value_parser = at_least_one, allow_negative_numbers = true)]
+    pub(crate) top_k: usize,
+
+    /// What makes scores of logits
+    #[arg(long, value_enum, default_value_t, value_name = "FUNCTION")]
+    pub(crate) function: Function,
+
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+}
+
 /// Every tensor of a forward, under Transformers' names
 ///
-/// last_hidden_state, pooler_output, hidden_states.0…, attentions.0…; a tensor whose shape is not the same for all pictures
-/// is written one a picture: last_hidden_state.0, … (hidden_states.2.0 is layer 2, picture 0), without the batch axis.
+/// last_hidden_state, pooler_output, hidden_states.0…, attentions.0…, logits; a tensor whose shape is not the same for all
+/// pictures is written one a picture: last_hidden_state.0, … (hidden_states.2.0 is layer 2, picture 0), without the batch axis.
 /// Metadata: `paths` (JSON list), `grid` (JSON [rows, cols]; a list of them where pictures differ), `model`.
+///
+/// An option of the heading Backbone runs the model as a backbone: feature_maps.0…, in the order of the stages, whose names
+/// are the metadata `stages` (JSON list), and with --class-token cls_tokens.0…, instead of last_hidden_state and pooler_output.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   dinoxide features photo.jpg -o features.safetensors --hidden-states
-  dinoxide features photos/ -m my-model/ --size 518 --attentions -o features.safetensors")]
+  dinoxide features photo.jpg -o features.safetensors --hidden-states=0,-1 --attentions
+  dinoxide features photos/ -m my-model/ --size 518 --out-features stage2,stage12 -o maps.safetensors
+  dinoxide features --pixel-values labelled.safetensors -m my-classifier/ --logits -o logits.safetensors")]
 pub(crate) struct FeaturesArgs {
     /// File to write, .safetensors
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 
-    /// Also hidden_states: the embedding output, then the output of each layer
-    #[arg(long)]
-    pub(crate) hidden_states: bool,
+    /// Also hidden_states: the embedding output (0), then the output of each layer; or those of a list, negative ones from the end
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true, default_missing_value = "all")]
+    pub(crate) hidden_states: Option<Places>,
 
     /// Also attentions, one matrix a layer and head (implies --attn eager)
     #[arg(long)]
     pub(crate) attentions: bool,
+
+    /// Also logits, by the checkpoint's classifier; and loss, of the whole file, where --pixel-values has labels
+    #[arg(long, conflicts_with_all = BackboneArgs::NAMES)]
+    pub(crate) logits: bool,
+
+    #[command(flatten)]
+    pub(crate) backbone: BackboneArgs,
 
     #[command(flatten)]
     pub(crate) run: RunArgs,
@@ -170,13 +213,14 @@ pub(crate) struct InfoArgs {
 
 /// Compare a model with a golden: inputs, and what Transformers gave for them
 ///
-/// One row a tensor: name, shape, largest absolute difference, cosine, pass or FAIL. Exit code 1 on any FAIL.
+/// One row a tensor: name, shape, largest absolute difference, cosine, pass or FAIL. Exit code 1 on any FAIL. Settings of the config
+/// and the kind of attention are those that the golden names; --attn eager runs the eager attention in any case.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   dinoxide verify golden.safetensors -m my-model/ --atol 1e-5")]
 pub(crate) struct VerifyArgs {
-    /// The golden, .safetensors: pixel_values, and every tensor to compare
+    /// The golden, .safetensors: the inputs, and every tensor to compare
     #[arg(value_name = "GOLDEN")]
     pub(crate) golden: PathBuf,
 
@@ -198,7 +242,7 @@ Examples:
   dinoxide bench --batch 1,8 --size 224,518 --rounds 20 --json")]
 pub(crate) struct BenchArgs {
     /// Pictures a forward
-    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N,…", value_parser = at_least_one)]
+    #[arg(long, value_delimiter = ',', default_value = "1", value_name = "N,…", value_parser = at_least_one, allow_negative_numbers = true)]
     pub(crate) batch: Vec<usize>,
 
     /// Sizes in pixels, each a side or HEIGHTxWIDTH [default: what the processor gives]
@@ -214,7 +258,7 @@ pub(crate) struct BenchArgs {
     pub(crate) attn: Attn,
 
     /// Timed forwards, after one that is not
-    #[arg(long, default_value = "10", value_name = "N", value_parser = at_least_one)]
+    #[arg(long, default_value = "10", value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub(crate) rounds: usize,
 
     /// JSON lines on a terminal too
@@ -247,10 +291,6 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a whole number from 1".to_owned())
-}
-
 fn tolerance(text: &str) -> Result<f32, String> {
     text.parse()
         .ok()
@@ -274,7 +314,9 @@ mod tests {
         let mut cli = Cli::command();
         cli.build();
         for command in cli.get_subcommands() {
-            for name in ["output", "pool", "normalize", "hidden_states", "json", "rounds", "atol"] {
+            for name in
+                ["output", "pool", "normalize", "top_k", "hidden_states", "logits", "json", "rounds", "atol"]
+            {
                 let option = command.get_arguments().find(|option| option.get_id() == name);
                 let heading = option.and_then(|option| option.get_help_heading());
                 assert_eq!(heading, None, "{} --{name}", command.get_name());

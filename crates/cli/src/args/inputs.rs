@@ -35,7 +35,9 @@ pub(crate) struct InputArgs {
     /// Feed `pixel_values` [B, 3, H, W] (f32) of this file to the model, instead of pictures
     ///
     /// Also takes `pixel_values.0`, `pixel_values.1`, …, one [3, H, W] a picture, as `dinoxide preprocess` writes
-    /// them for pictures of several sizes.
+    /// them for pictures of several sizes. In the same form, where given: `bool_masked_pos` [B, N] (patches that the mask
+    /// token replaces) and `attention_mask` [B, S] (tokens that are attended to), of 0 and 1; and `labels` [B], [B, 1]
+    /// or [B, labels], integers or f32.
     #[arg(long, value_name = "FILE.safetensors", conflicts_with_all = ["inputs", "null"])]
     pub(crate) pixel_values: Option<PathBuf>,
 }

@@ -3,7 +3,7 @@
 //! They are groups that commands put together: where the model is, how it runs, what it sees of a picture. A command has only
 //! the groups that mean something to it, so that no option is taken and ignored.
 
-use super::{Attn, Colour, Dtype, InputArgs, Size};
+use super::{Attn, Colour, Dtype, InputArgs, Size, values::at_least_zero};
 use clap::Args;
 use std::{ffi::OsString, path::PathBuf};
 
@@ -103,7 +103,7 @@ pub(crate) struct RunArgs {
     pub(crate) model: ModelArgs,
 
     /// Pictures a forward; 0 chooses
-    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model")]
+    #[arg(long, default_value_t = 0, value_name = "N", help_heading = "Model", value_parser = at_least_zero, allow_negative_numbers = true)]
     pub(crate) batch: usize,
 
     #[command(flatten)]

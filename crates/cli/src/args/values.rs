@@ -110,6 +110,50 @@ pub(crate) enum Pool {
     ClsMean,
 }
 
+/// What makes scores of logits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Function {
+    /// By the config: nothing for regression, sigmoid for several labels or one, else softmax
+    #[default]
+    Auto,
+    /// Scores add up to 1
+    Softmax,
+    /// Each from 0 to 1
+    Sigmoid,
+    /// The logits as they are
+    None,
+}
+
+/// Which hidden states: all of them, or those at some places.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Places {
+    All,
+    /// Negative ones count from the end.
+    Only(Vec<i64>),
+}
+
+impl FromStr for Places {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        let places: Result<_, _> = text.split(',').map(str::parse).collect();
+        places.map(Self::Only).map_err(|_| "expected whole numbers, such as `0,-1`, or `all`".to_owned())
+    }
+}
+
+/// A whole number from 1.
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a whole number from 1".to_owned())
+}
+
+/// A whole number from 0.
+pub(super) fn at_least_zero(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a whole number, 0 or more".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,6 +175,15 @@ mod tests {
         for wrong in ["", "#", "ffffff", "#fff", "#fffffff", "#gggggg", "#+fffff", "#ff ff0", "#ééé", "red"]
         {
             assert!(wrong.parse::<Colour>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn places_are_a_list_of_numbers_or_all() {
+        assert_eq!("all".parse(), Ok(Places::All));
+        assert_eq!("0,-1".parse(), Ok(Places::Only(vec![0, -1])));
+        for wrong in ["", "0,", "first", "1.5", "0 1"] {
+            assert!(wrong.parse::<Places>().is_err(), "{wrong}");
         }
     }
 

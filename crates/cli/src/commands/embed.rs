@@ -3,7 +3,7 @@
 //! The vector is the CLS token after the final norm, the mean of the patch tokens, or both; `--normalize` divides it by its
 //! length. On stdout each line is handed on at once, so that a reader sees it as it comes.
 
-use super::forward::{Forward, Take};
+use super::forward::{Forward, Take, all_finite, bare_model};
 use crate::{
     args::EmbedArgs,
     cleanup::Cleanup,
@@ -23,7 +23,10 @@ pub(super) fn run(args: &EmbedArgs, session: &mut Session) -> Result<Exit, CliEr
         .map(|(path, format)| format.create(path, forward.about().clone(), &Cleanup::on_interrupt()))
         .transpose()?;
     let vectors = Vectors { pool: args.pool.into(), normalize: args.normalize, writer };
-    forward.run(FileOptions::default(), output, vectors, session)
+    forward.leave_labels(session);
+    let checkpoint = forward.open(session)?;
+    let model = bare_model(&checkpoint, session)?;
+    forward.run((&checkpoint, &model), FileOptions::default(), output, vectors, session)
 }
 
 /// Makes vectors, and writes them to a file or to stdout.
@@ -34,6 +37,12 @@ struct Vectors {
 }
 
 impl Take for Vectors {
+    type Outputs = Outputs;
+
+    fn are_finite(outputs: &Outputs) -> bool {
+        all_finite(&outputs.last_hidden_state)
+    }
+
     fn take(&mut self, label: &str, outputs: Outputs, printer: &mut Printer) -> Result<(), CliError> {
         let mut vector = self.pool.pool(&outputs, 0);
         if self.normalize {

@@ -1,86 +1,90 @@
 //! `features`: every tensor of a forward, under Transformers' names, in one safetensors file.
 //!
-//! Tensors of single pictures are stacked by the writer where their shapes are the same. The grid of patches goes into the
-//! metadata, since it cannot be told from the number of tokens alone.
+//! The model runs bare, with its classifier, or as a backbone, as the options ask. Tensors of single pictures are stacked by the
+//! writer where their shapes are the same. The grid of patches goes into the metadata, since it cannot be told from the
+//! number of tokens alone.
 
-use super::forward::{Forward, Take};
+mod backbone;
+mod bare;
+mod classifier;
+mod file;
+
+use super::forward::Forward;
 use crate::{
-    args::FeaturesArgs, cleanup::Cleanup, error::CliError, exit::Exit, output::TensorWriter,
-    printer::Printer, session::Session,
+    args::{FeaturesArgs, Places},
+    error::CliError,
+    exit::Exit,
+    output::check_extension,
+    session::Session,
 };
-use dinoxide::{FileOptions, Outputs};
-use ndarray::ArrayViewD;
+use dinoxide::{FileOptions, ModelError, OutputHiddenStates, config::ModelConfig};
+use file::FeatureFile;
 
 pub(super) fn run(args: &FeaturesArgs, session: &mut Session) -> Result<Exit, CliError> {
-    TensorWriter::check_name(&args.output)?;
+    check_extension(&args.output, ".safetensors")?;
     let forward = Forward::new(&args.run, Some(&args.output), session)?;
-    let about = forward.about();
-    let features = Features {
-        writer: TensorWriter::create(&args.output, about.planned, &Cleanup::on_interrupt())?,
-        model: about.model.clone(),
-        grids: Vec::new(),
-    };
-    let asks = FileOptions {
-        output_hidden_states: args.hidden_states.into(),
-        // Where a model has no attentions, asking for them is the error that says so.
+    let file = FeatureFile::create(&args.output, forward.about())?;
+    if !args.logits {
+        forward.leave_labels(session);
+    }
+    let checkpoint = forward.open(session)?;
+    if args.attentions {
+        check_attentions(checkpoint.config())?;
+    }
+    if let Some(Places::Only(places)) = &args.hidden_states {
+        warn_of_places(places, checkpoint.config(), session);
+    }
+    let work = Work { args, forward, checkpoint, asks: asks(args), file };
+    if args.backbone.are_given() {
+        backbone::run(work, session)
+    } else if args.logits {
+        classifier::run(work, session)
+    } else {
+        bare::run(work, session)
+    }
+}
+
+/// What is to be done, whatever runs.
+struct Work<'a> {
+    args: &'a FeaturesArgs,
+    forward: Forward<'a>,
+    checkpoint: dinoxide::Checkpoint,
+    asks: FileOptions,
+    file: FeatureFile,
+}
+
+/// The outputs that are wanted beside the main ones.
+fn asks(args: &FeaturesArgs) -> FileOptions {
+    FileOptions {
+        output_hidden_states: match &args.hidden_states {
+            None => OutputHiddenStates::Config,
+            Some(Places::All) => OutputHiddenStates::All,
+            Some(Places::Only(places)) => OutputHiddenStates::Only(places.clone()),
+        },
         output_attentions: args.attentions.then_some(true),
         ..FileOptions::default()
-    };
-    forward.run(asks, Some(&args.output), features, session)
-}
-
-/// Writes tensors.
-struct Features {
-    writer: TensorWriter,
-    model: String,
-    grids: Vec<[usize; 2]>,
-}
-
-impl Take for Features {
-    fn take(&mut self, label: &str, outputs: Outputs, _: &mut Printer) -> Result<(), CliError> {
-        self.writer.picture(label);
-        self.grids.push([outputs.grid.rows, outputs.grid.cols]);
-        push_outputs(&mut self.writer, &outputs)
-    }
-
-    fn finish(self) -> Result<(), CliError> {
-        self.writer.finish(&[("model", self.model), ("grid", grid_json(&self.grids))])
     }
 }
 
-/// Adds the tensors of one picture (a batch of one), without the batch axis.
-fn push_outputs(writer: &mut TensorWriter, outputs: &Outputs) -> Result<(), CliError> {
-    let mut push = |name: &str, array: ArrayViewD<'_, f32>| {
-        let values = array.as_standard_layout();
-        let shape = array.shape().get(1..).unwrap_or_default();
-        writer.push(name, shape, values.as_slice().unwrap_or_default())
-    };
-    push("last_hidden_state", outputs.last_hidden_state.view().into_dyn())?;
-    push("pooler_output", outputs.pooler_output.view().into_dyn())?;
-    for (i, state) in outputs.hidden_states.iter().flat_map(dinoxide::HiddenStates::iter) {
-        push(&format!("hidden_states.{i}"), state.view())?;
-    }
-    for (i, attention) in outputs.attentions.iter().flatten().enumerate() {
-        push(&format!("attentions.{i}"), attention.view().into_dyn())?;
-    }
-    Ok(())
-}
-
-/// `[rows, cols]` where it is the same for all pictures, else a list with one of them a picture.
-fn grid_json(grids: &[[usize; 2]]) -> String {
-    match grids {
-        [first, rest @ ..] if rest.iter().all(|grid| grid == first) => serde_json::json!(first).to_string(),
-        _ => serde_json::json!(grids).to_string(),
+/// Refuses attentions of a model that has none, before the work.
+fn check_attentions(config: &ModelConfig) -> Result<(), CliError> {
+    match config {
+        ModelConfig::DINOv3ConvNext(_) => {
+            let model_type = config.model_type();
+            let error = dinoxide::Error::from(ModelError::NoAttentions { model_type });
+            Err(CliError::of_option("--attentions", error))
+        }
+        _ => Ok(()),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_grid_stands_for_all_where_they_are_the_same() {
-        assert_eq!(grid_json(&[[16, 16], [16, 16]]), "[16,16]");
-        assert_eq!(grid_json(&[[16, 16], [2, 3]]), "[[16,16],[2,3]]");
+/// Says which hidden states there are not; Transformers ignores such places.
+fn warn_of_places(places: &[i64], config: &ModelConfig, session: &Session) {
+    let count = config.num_features().len() as i64;
+    for place in places.iter().filter(|place| !(-count..count).contains(place)) {
+        let last = count - 1;
+        session.printer.warning(&format!(
+            "--hidden-states: there is no hidden state {place}, the model has 0 to {last} (-{count} to -1)"
+        ));
     }
 }

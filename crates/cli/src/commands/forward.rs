@@ -1,4 +1,4 @@
-//! What `embed` and `features` share: a model run over inputs, each picture's outputs handed on in order.
+//! What `embed`, `classify` and `features` share: a model run over inputs, each picture's outputs handed on in order.
 //!
 //! The inputs are found first, then the command makes its output file, then the model is loaded: what is wrong with a name is
 //! told before the long work. A picture that fails loses only itself; the output is completed at the end.
@@ -7,22 +7,49 @@ use crate::{
     args::{Attn, RunArgs},
     error::CliError,
     exit::Exit,
-    inputs::{Fed, Opener, Source},
+    inputs::{Fed, Opener, Source, check_fit},
     options,
     output::About,
     printer::Printer,
     session::{Session, Tally},
 };
-use dinoxide::{FileOptions, Model, Outputs};
+use dinoxide::{Checkpoint, FileOptions, Labels, Model, ModelError, Runner, config::ModelConfig};
+use ndarray::{Array, Dimension};
 use std::path::Path;
 
-/// What a command makes of the outputs.
+/// The final norm of a ConvNeXt, which its backbone does not have.
+const CONVNEXT_NORM: &str = "layer_norm.weight";
+
+/// What a command makes of the outputs of a model, a classifier or a backbone.
 pub(super) trait Take {
+    /// What is run gives these.
+    type Outputs;
+
+    /// Whether the outputs are numbers all through.
+    fn are_finite(outputs: &Self::Outputs) -> bool;
+
     /// Takes a picture's outputs, a batch of one; `label` says where the picture came from.
-    fn take(&mut self, label: &str, outputs: Outputs, printer: &mut Printer) -> Result<(), CliError>;
+    fn take(&mut self, label: &str, outputs: Self::Outputs, printer: &mut Printer) -> Result<(), CliError>;
 
     /// Completes what was made.
     fn finish(self) -> Result<(), CliError>;
+}
+
+/// The bare model of a checkpoint. One without a final norm is told before the work.
+///
+/// # Errors
+/// As [`Model::from_checkpoint`]; a checkpoint that can only be used as a backbone.
+pub(super) fn bare_model(checkpoint: &Checkpoint, session: &Session) -> Result<Model, CliError> {
+    let is_convnext = matches!(checkpoint.config(), ModelConfig::DINOv3ConvNext(_));
+    if is_convnext && !checkpoint.tensors().contains(CONVNEXT_NORM) {
+        return Err(dinoxide::Error::from(ModelError::NoFinalNorm).into());
+    }
+    Ok(Model::from_checkpoint(checkpoint, session.context)?)
+}
+
+/// Whether no value is infinite or not a number.
+pub(super) fn all_finite<D: Dimension>(values: &Array<f32, D>) -> bool {
+    values.iter().all(|value| value.is_finite())
 }
 
 /// Inputs, found, and what is to be done with them.
@@ -62,31 +89,59 @@ impl<'a> Forward<'a> {
         &self.about
     }
 
-    /// Loads the model, runs it, and hands on what it gives. `asks` are the outputs that are wanted; the rest of it comes from
-    /// the options. `output` names the file that `take` makes, if it makes one.
+    /// The labels of the inputs, which a file of tensors may have.
+    pub(super) fn labels(&self) -> Option<Labels<'_>> {
+        self.source.labels()
+    }
+
+    /// Says that labels are there and not used.
+    pub(super) fn leave_labels(&self, session: &Session) {
+        if self.labels().is_some() {
+            let what = "`labels`: no effect here, `features --logits` gives the loss against them";
+            session.printer.warning(what);
+        }
+    }
+
+    /// Opens the checkpoint.
     ///
     /// # Errors
-    /// No model or processor; what `take` says.
-    pub(super) fn run(
-        self,
+    /// As [`options::open`].
+    pub(super) fn open(&self, session: &Session) -> Result<Checkpoint, CliError> {
+        let source = &self.args.model.source;
+        options::open(&options::model_name(source, &session.env), source, &session.printer)
+    }
+
+    /// Runs what was made of the checkpoint, and hands on what it gives. `asks` are the outputs that are wanted; the rest of it comes
+    /// from the options. `output` names the file that `take` makes, if it makes one.
+    ///
+    /// # Errors
+    /// No processor, or one that makes all pictures too small; what `take` says.
+    pub(super) fn run<R: Runner, T: Take<Outputs = R::Outputs>>(
+        &self,
+        (checkpoint, runner): (&Checkpoint, &R),
         asks: FileOptions,
         output: Option<&Path>,
-        mut take: impl Take,
+        mut take: T,
         session: &mut Session,
     ) -> Result<Exit, CliError> {
         let RunArgs { inputs, model: model_args, batch, processor } = self.args;
-        let name = options::model_name(&model_args.source, &session.env);
-        let checkpoint = options::open(&name, &model_args.source, &session.printer)?;
-        let model = Model::from_checkpoint(&checkpoint, session.context)?;
-        session.model_detail(&model);
+        session.model_detail(runner.base());
         let files = FileOptions { batch: *batch, eager_attention: model_args.attn == Attn::Eager, ..asks };
         let (source, isa) = (&self.source, session.context.isa);
+        let opener = || {
+            let opener = Opener::new(checkpoint, processor, isa)?;
+            check_fit(checkpoint.config(), opener.strict.spec()).map_err(|error| match processor.size {
+                Some(_) => CliError::of_option("--size", error),
+                None => error.into(),
+            })?;
+            Ok(opener)
+        };
         let mut tally =
             Tally::start(&mut session.printer, source.len(), self.lost, inputs.pictures.fail_fast);
-        source.run(&model, || Opener::new(&checkpoint, processor, isa), &files, &mut |index, fed| {
+        source.run(runner, opener, &files, &mut |index, fed| {
             tally.enter(fed, |Fed { outputs, warning }, printer| {
                 warning.iter().for_each(|warning| printer.warning(warning));
-                if outputs.last_hidden_state.iter().any(|value| !value.is_finite()) {
+                if !T::are_finite(&outputs) {
                     let label = source.label(index);
                     printer.warning(&format!("{label}: the model gave values that are not finite"));
                 }

@@ -8,20 +8,28 @@ use crate::{
     cost,
     error::CliError,
     exit::Exit,
+    inputs::made_of,
     licence::{self, Licence},
     options,
     output::json_line,
     session::Session,
     text,
 };
-use dinoxide::{Checkpoint, ImageProcessor, config::ModelConfig, layout};
+use dinoxide::{
+    Checkpoint, ImageProcessor,
+    config::{ModelConfig, ProblemType},
+    layout,
+};
 use serde::Serialize;
 
 /// How costs are found.
 const FORMULA: &str = "formula";
 
-/// Labels that the table shows; --json has all.
-const LABELS_SHOWN: usize = 3;
+/// Labels, and names of tensors, that the table shows.
+const NAMES_SHOWN: usize = 3;
+
+/// What replaces a masked patch.
+const MASK_TOKEN: &str = "embeddings.mask_token";
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -40,8 +48,19 @@ struct Report {
     dtype: Option<String>,
     file_bytes: u64,
     stages: Vec<String>,
+    /// Of each stage.
+    channels: Vec<usize>,
+    /// The stages that a backbone gives when none are chosen.
+    out_features: Vec<String>,
+    /// Whether patches can be masked.
+    mask_token: bool,
     classifier: bool,
     labels: Vec<String>,
+    problem_type: Option<&'static str>,
+    /// Tensors of the model that the files lack; it works without them.
+    missing_keys: Vec<String>,
+    /// Tensors of the files that the model has no use for.
+    unexpected_keys: Vec<String>,
     licence: Option<String>,
     licence_from: Option<&'static str>,
     picture: PictureCost,
@@ -91,8 +110,14 @@ fn report(name: &str, checkpoint: &Checkpoint, size: Option<Size>) -> Report {
         dtype: checkpoint.file_dtype().map(|dtype| format!("{dtype:?}").to_lowercase()),
         file_bytes: checkpoint.total_bytes(),
         stages: config.stage_names(),
+        channels: config.num_features(),
+        out_features: config.stages().unwrap_or_default().into_iter().map(|stage| stage.name).collect(),
+        mask_token: checkpoint.tensors().contains(MASK_TOKEN),
         classifier: checkpoint.has_classifier(),
         labels: labels(checkpoint),
+        problem_type: config.common().problem_type.map(ProblemType::name),
+        missing_keys: checkpoint.loading_info().missing_keys.clone(),
+        unexpected_keys: checkpoint.loading_info().unexpected_keys.clone(),
         licence: licence.as_ref().map(|licence| licence.name.clone()),
         licence_from: licence.as_ref().map(|Licence { from, .. }| *from),
         picture: PictureCost {
@@ -117,14 +142,9 @@ fn warn_of_classifier(checkpoint: &Checkpoint, session: &Session) {
 /// What the processor makes of any picture; nothing where that depends on the picture, or where there is no processor.
 pub(super) fn processor_size(checkpoint: &Checkpoint) -> Option<Size> {
     let processor = ImageProcessor::from_checkpoint(checkpoint).ok()?;
-    let spec = processor.spec();
-    if let Some(last) = spec.pad.or(spec.center_crop) {
-        return Some(Size { height: last.height, width: last.width });
-    }
     // A resize that ends the same for a wide and a tall picture ends the same for all.
-    let resize = spec.resize?.size;
-    let (wide, tall) = (resize.output(480, 640).ok()?, resize.output(640, 480).ok()?);
-    (wide == tall).then_some(Size { height: wide.0, width: wide.1 })
+    let made = |sides| made_of(processor.spec(), sides);
+    made((480, 640)).filter(|&wide| made((640, 480)) == Some(wide))
 }
 
 fn pair(size: Size) -> [usize; 2] {
@@ -153,11 +173,6 @@ fn table(report: &Report) -> String {
     let stages = match report.stages.as_slice() {
         [first, .., last] => format!("{first}, … {last} ({})", report.stages.len()),
         stages => stages.join(", "),
-    };
-    let labels = match report.labels.len() {
-        0 => "none".to_owned(),
-        n if n <= LABELS_SHOWN => report.labels.join(", "),
-        n => format!("{n}: {}, …", report.labels[..LABELS_SHOWN].join(", ")),
     };
     let licence = match (&report.licence, report.licence_from) {
         (Some(name), Some(from)) => format!("{name} (from {from})"),
@@ -188,11 +203,39 @@ fn table(report: &Report) -> String {
         ("model sees", report.processor_size.map_or_else(|| "depends on the picture".to_owned(), by)),
         ("dtype", format!("{dtype}, {} in files", text::bytes(report.file_bytes))),
         ("stages", stages),
-        ("classifier", if report.classifier { "yes" } else { "no" }.to_owned()),
-        ("labels", labels),
+        ("channels", channels(&report.channels)),
+        ("mask token", yes(report.mask_token)),
+        ("classifier", yes(report.classifier)),
+        ("labels", first_of(&report.labels)),
         ("licence", licence),
         ("memory", memory),
         ("work", flops),
     ];
-    rows.iter().map(|(name, value)| format!("{name:<12} {}\n", text::shown(value))).collect()
+    let problem_type = report.problem_type.map(|name| ("problem type", name.to_owned()));
+    let keys = [("missing", &report.missing_keys), ("unexpected", &report.unexpected_keys)];
+    let keys =
+        keys.into_iter().filter(|(_, keys)| !keys.is_empty()).map(|(name, keys)| (name, first_of(keys)));
+    let rows = rows.into_iter().chain(problem_type).chain(keys);
+    rows.map(|(name, value)| format!("{name:<12} {}\n", text::shown(&value))).collect()
+}
+
+fn yes(flag: bool) -> String {
+    if flag { "yes" } else { "no" }.to_owned()
+}
+
+/// One number where all stages have as many, else that of each.
+fn channels(channels: &[usize]) -> String {
+    match channels {
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => first.to_string(),
+        channels => channels.iter().map(usize::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// How many there are, and the first of them; --json has all.
+fn first_of(names: &[String]) -> String {
+    match names.len() {
+        0 => "none".to_owned(),
+        n if n <= NAMES_SHOWN => names.join(", "),
+        n => format!("{n}: {}, …", names[..NAMES_SHOWN].join(", ")),
+    }
 }

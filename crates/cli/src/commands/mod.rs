@@ -1,9 +1,10 @@
 //! One file a command: what it does, with the options checked and the library below.
 //!
-//! `forward` is what `embed` and `features` share. A command gives its exit, or the error that ended it; only `main` tells that
+//! `forward` is what `embed`, `classify` and `features` share. A command gives its exit, or the error that ended it; only `main` tells that
 //! error and turns it into a code.
 
 mod bench;
+mod classify;
 mod completions;
 mod cpu;
 mod embed;
@@ -22,6 +23,7 @@ use crate::{args::Command, error::CliError, exit::Exit, session::Session};
 pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliError> {
     match command {
         Command::Embed(args) => embed::run(args, session),
+        Command::Classify(args) => classify::run(args, session),
         Command::Features(args) => features::run(args, session),
         Command::Preprocess(args) => preprocess::run(args, session),
         Command::Info(args) => info::run(args, session),

@@ -11,7 +11,7 @@ use crate::{
     exit::Exit,
     inputs::{Opened, Opener, collect, spare},
     options,
-    output::{Planned, TensorWriter},
+    output::{Planned, TensorWriter, check_extension},
     session::{Session, Tally},
     text,
 };
@@ -26,7 +26,7 @@ const WAVE_PER_THREAD: usize = 4;
 const MAX_WAITING: usize = 1 << 29;
 
 pub(super) fn run(args: &PreprocessArgs, session: &mut Session) -> Result<Exit, CliError> {
-    TensorWriter::check_name(&args.output)?;
+    check_extension(&args.output, ".safetensors")?;
     let collected = collect(&args.pictures, &session.printer)?;
     let paths = &collected.pictures;
     spare(paths.iter().map(PathBuf::as_path), &args.output)?;

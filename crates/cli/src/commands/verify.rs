@@ -1,6 +1,7 @@
 //! `verify`: a model against a golden, a row a tensor.
 //!
-//! A tensor passes when every element is within `--atol` and the shape is the same. The exit code is what scripts go by, the
+//! The checkpoint is opened with the config settings that the golden names. A tensor passes when every element is within `--atol`
+//! and the shape is the same. The exit code is what scripts go by, the
 //! table what people read.
 
 use crate::{
@@ -15,12 +16,13 @@ use crate::{
 use dinoxide::{Golden, Model, Row, verify};
 
 pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliError> {
+    let mut golden = Golden::open(&args.golden)?;
     if args.model.attn == Attn::Eager {
-        session.printer.warning("--attn eager: no effect, `verify` runs it for goldens with attentions only");
+        golden = golden.with_eager_attention();
     }
-    let golden = Golden::open(&args.golden)?;
     let name = options::model_name(&args.model.source, &session.env);
-    let checkpoint = options::open(&name, &args.model.source, &session.printer)?;
+    let overrides = golden.overrides()?;
+    let checkpoint = options::open_with(overrides, &name, &args.model.source, &session.printer)?;
     let model = Model::from_checkpoint(&checkpoint, session.context)?;
     session.model_detail(&model);
     let rows = verify(&model, &golden)?;

@@ -5,7 +5,7 @@
 
 use super::{Opened, Opener, PixelValues, collect};
 use crate::{args::InputArgs, error::CliError, output::Planned, printer::Printer, text};
-use dinoxide::{Error, FileOptions, Model, Outputs};
+use dinoxide::{Error, FileOptions, Labels, Runner};
 use ndarray::Axis;
 use std::{
     borrow::Cow,
@@ -23,20 +23,20 @@ pub(crate) enum Source {
     /// Picture files.
     Pictures(Vec<PathBuf>),
     /// Tensors.
-    Tensors(PixelValues),
+    Tensors(Box<PixelValues>),
 }
 
 /// A picture that went through the model.
 #[derive(Debug)]
-pub(crate) struct Fed {
+pub(crate) struct Fed<T> {
     /// A batch of one.
-    pub(crate) outputs: Outputs,
+    pub(crate) outputs: T,
     /// What the user should know of the picture.
     pub(crate) warning: Option<String>,
 }
 
 /// What becomes of each picture, or of its error.
-pub(crate) type Sink<'a> = dyn FnMut(usize, Result<Fed, CliError>) -> ControlFlow<()> + 'a;
+pub(crate) type Sink<'a, T> = dyn FnMut(usize, Result<Fed<T>, CliError>) -> ControlFlow<()> + 'a;
 
 impl Source {
     /// Finds what the command line names; also, how many places could not be looked into (each has been reported).
@@ -45,7 +45,7 @@ impl Source {
     /// As [`collect()`] and [`PixelValues::open`].
     pub(crate) fn open(args: &InputArgs, printer: &Printer) -> Result<(Self, usize), CliError> {
         if let Some(path) = &args.pixel_values {
-            return Ok((Self::Tensors(PixelValues::open(path)?), 0));
+            return Ok((Self::Tensors(Box::new(PixelValues::open(path)?)), 0));
         }
         let collected = collect(&args.pictures, printer)?;
         Ok((Self::Pictures(collected.pictures), collected.failed))
@@ -83,53 +83,61 @@ impl Source {
         Planned::of((0..self.len()).map(|index| self.label(index)))
     }
 
+    /// The labels of all pictures: a file of tensors may have some.
+    pub(crate) fn labels(&self) -> Option<Labels<'_>> {
+        match self {
+            Self::Pictures(_) => None,
+            Self::Tensors(tensors) => tensors.labels(),
+        }
+    }
+
     /// Runs the model on every picture. `opener` makes the opener; it is called for pictures only, since tensors need no
     /// processor.
     ///
     /// # Errors
-    /// No processor; tensors that the model cannot take, as their file is one input. What befalls single pictures goes to
-    /// the sink.
-    pub(crate) fn run(
+    /// What `opener` says; tensors that the model cannot take, as their file is one input. What befalls single pictures
+    /// goes to the sink.
+    pub(crate) fn run<R: Runner>(
         &self,
-        model: &Model,
+        runner: &R,
         opener: impl FnOnce() -> Result<Opener, CliError>,
         options: &FileOptions,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, R::Outputs>,
     ) -> Result<(), CliError> {
         match self {
             Self::Pictures(paths) => {
                 let opener = opener()?;
-                dinoxide::for_each_file(model, &opener.strict, options, paths, &mut |index, outputs| {
+                dinoxide::for_each_file(runner, &opener.strict, options, paths, &mut |index, outputs| {
                     let fed = match outputs {
                         Ok(outputs) => Ok(Fed { outputs, warning: None }),
                         Err(error) => opener
                             .open_again(&paths[index], error)
-                            .and_then(|opened| forward_one(model, options, opened)),
+                            .and_then(|opened| forward_one(runner, options, opened)),
                     };
                     sink(index, fed.map_err(|error| self.named(index, error)))
                 });
                 Ok(())
             }
-            Self::Tensors(tensors) => self.run_tensors(tensors, model, options, sink),
+            Self::Tensors(tensors) => self.run_tensors(tensors, runner, options, sink),
         }
     }
 
-    fn run_tensors(
+    fn run_tensors<R: Runner>(
         &self,
         tensors: &PixelValues,
-        model: &Model,
+        runner: &R,
         options: &FileOptions,
-        sink: &mut Sink<'_>,
+        sink: &mut Sink<'_, R::Outputs>,
     ) -> Result<(), CliError> {
         let most = if options.batch == 0 { CHOSEN_BATCH } else { options.batch };
         let mut start = 0;
         while start < tensors.len() {
-            let batch = tensors.batch_at(start, most);
-            let pixel_values = tensors.read(batch.clone())?;
-            let outputs = model.forward(&options.inputs(pixel_values.view()));
+            let range = tensors.batch_at(start, most);
+            let batch = tensors.read(range.clone())?;
+            let outputs = runner.run(&batch.inputs(options));
             let outputs = outputs.map_err(|error| self.named(start, error))?;
-            start = batch.end;
-            for (index, outputs) in batch.zip(outputs.into_items()) {
+            start = range.end;
+            for (index, outputs) in range.zip(R::into_items(outputs)) {
                 if sink(index, Ok(Fed { outputs, warning: None })).is_break() {
                     return Ok(());
                 }
@@ -160,7 +168,13 @@ pub(crate) fn spare<'a>(inputs: impl IntoIterator<Item = &'a Path>, output: &Pat
     }
 }
 
-fn forward_one(model: &Model, options: &FileOptions, opened: Opened) -> Result<Fed, Error> {
-    let pixel_values = opened.pixels.view().insert_axis(Axis(0));
-    Ok(Fed { outputs: model.forward(&options.inputs(pixel_values))?, warning: opened.warning })
+fn forward_one<R: Runner>(
+    runner: &R,
+    options: &FileOptions,
+    opened: Opened,
+) -> Result<Fed<R::Outputs>, Error> {
+    let batch = opened.pixels.insert_axis(Axis(0));
+    let outputs = runner.run(&options.inputs(batch.view()))?;
+    // A batch of one has one item.
+    Ok(Fed { outputs: R::into_items(outputs).remove(0), warning: opened.warning })
 }

@@ -1,74 +1,87 @@
 //! `--pixel-values`: a safetensors file whose tensors go straight to the model.
 //!
-//! Taken: `pixel_values` [B, C, H, W], or `pixel_values.0`, `pixel_values.1`, … [C, H, W] each; f32. Read a batch at a time, so
-//! memory does not grow with the file. Format: 8 bytes little-endian header length, JSON header, data.
+//! Taken: `pixel_values` [B, C, H, W], or `pixel_values.0`, `pixel_values.1`, … [C, H, W] each, f32; in the same form, where given,
+//! `bool_masked_pos` [B, N] or [N] each, `attention_mask` [B, S] or [S] each; `labels`, one tensor for all. The file is mapped, and
+//! pixels are read a batch at a time, so memory does not grow with them; masks and labels are read when it is opened.
+
+mod rows;
+mod values;
 
 use crate::error::CliError;
-use ndarray::Array4;
-use safetensors::{
-    Dtype,
-    tensor::{Metadata, TensorInfo},
-};
+use dinoxide::{Archive, Dtype, FileOptions, Inputs, Labels};
+use ndarray::{Array2, Array4, ArrayD};
+use rows::{Row, rows};
 use std::{
-    fs::{self, File},
-    io::{self, Read, Seek, SeekFrom},
     ops::Range,
     path::{Path, PathBuf},
 };
 
-/// Bytes before the header, which tell its length.
-const LENGTH_BYTES: u64 = 8;
-
-/// Longest header that is read: the format's own limit.
-const MAX_HEADER_BYTES: u64 = 100_000_000;
-
-/// Inputs that a forward may have beside the pixels, and that are not fed yet: to leave them out would give other numbers.
-const NOT_FED: [&str; 3] = ["bool_masked_pos", "attention_mask", "labels"];
-
-/// The one tensor of a whole batch; with `.0`, `.1`, … the tensors of single pictures.
-const NAME: &str = "pixel_values";
+/// Pixels.
+const PIXEL_VALUES: &str = "pixel_values";
+/// Patches that the mask token replaces.
+const BOOL_MASKED_POS: &str = "bool_masked_pos";
+/// Tokens that are attended to.
+const ATTENTION_MASK: &str = "attention_mask";
+/// What logits are compared with.
+const LABELS: &str = "labels";
 
 /// An opened file.
 #[derive(Debug)]
 pub(crate) struct PixelValues {
     path: PathBuf,
-    file: File,
-    items: Vec<Item>,
+    archive: Archive,
+    pictures: Vec<Row>,
+    bool_masked_pos: Option<Vec<Vec<bool>>>,
+    attention_mask: Option<Vec<Vec<bool>>>,
+    labels: Option<TensorLabels>,
 }
 
-/// One picture: [C, H, W] at a byte offset of the file.
-#[derive(Debug, Clone, Copy)]
-struct Item {
-    shape: [usize; 3],
-    offset: u64,
+/// Labels of all pictures.
+#[derive(Debug)]
+enum TensorLabels {
+    /// Integers.
+    Classes(ArrayD<i64>),
+    /// Floats.
+    Values(ArrayD<f32>),
+}
+
+/// Pictures of one size, and what goes with them.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pixel_values: Array4<f32>,
+    bool_masked_pos: Option<Array2<bool>>,
+    attention_mask: Option<Array2<bool>>,
+}
+
+impl Batch {
+    /// The inputs that ask a forward for this.
+    pub(crate) fn inputs(&self, options: &FileOptions) -> Inputs<'_> {
+        Inputs {
+            bool_masked_pos: self.bool_masked_pos.as_ref().map(|mask| mask.view()),
+            attention_mask: self.attention_mask.as_ref().map(|mask| mask.view()),
+            ..options.inputs(self.pixel_values.view())
+        }
+    }
 }
 
 impl PixelValues {
     /// Opens a file and finds its pictures; no pixels are read yet.
     ///
     /// # Errors
-    /// A file that cannot be read, is no safetensors file, is cut, has no pixels, or has inputs that are not fed yet.
+    /// A file that cannot be read, is no safetensors file, is cut, has no pixels; inputs of another form, number or type.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        let wrong = |reason: String| CliError::PixelValues { path: path.to_owned(), reason };
-        let unreadable = |source| CliError::Read { path: path.to_owned(), source };
-        // To open a pipe would be to wait, and what is read twice cannot come through one.
-        let metadata = fs::metadata(path).map_err(unreadable)?;
-        if !metadata.is_file() && !metadata.is_dir() {
-            return Err(wrong("is a pipe or a device, expected a file".to_owned()));
+        let archive = Archive::open(path).map_err(dinoxide::Error::from)?;
+        let pictures = rows(&archive, PIXEL_VALUES)?.ok_or_else(|| CliError::InputFile {
+            path: path.to_owned(),
+            reason: format!("has no tensor `{PIXEL_VALUES}` (nor `{PIXEL_VALUES}.0`)"),
+        })?;
+        for picture in &pictures {
+            check_pixels(&archive, picture)?;
         }
-        let mut file = File::open(path).map_err(unreadable)?;
-        let size = file.metadata().map_err(unreadable)?.len();
-        let header = read_header(&mut file, size).map_err(unreadable)?;
-        let header = header.ok_or_else(|| wrong("is not a safetensors file, or is cut".to_owned()))?;
-        let metadata: Metadata = serde_json::from_slice(&header)
-            .map_err(|error| wrong(format!("is not a valid safetensors file: {error}")))?;
-        let data_start = LENGTH_BYTES + header.len() as u64;
-        let expected = data_start.saturating_add(metadata.data_len() as u64);
-        if expected != size {
-            return Err(wrong(format!("is cut or has too much: {expected} bytes expected, {size} found")));
-        }
-        let items = items(&metadata, data_start).map_err(wrong)?;
-        Ok(Self { path: path.to_owned(), file, items })
+        let masks = |name: &'static str| masks(&archive, name, pictures.len());
+        let (bool_masked_pos, attention_mask) = (masks(BOOL_MASKED_POS)?, masks(ATTENTION_MASK)?);
+        let labels = labels(&archive, pictures.len())?;
+        Ok(Self { path: path.to_owned(), archive, pictures, bool_masked_pos, attention_mask, labels })
     }
 
     /// The file.
@@ -78,7 +91,7 @@ impl PixelValues {
 
     /// Number of pictures; at least 1.
     pub(crate) fn len(&self) -> usize {
-        self.items.len()
+        self.pictures.len()
     }
 
     /// What stands for the path of a picture: `FILE#index`.
@@ -86,96 +99,136 @@ impl PixelValues {
         format!("{}#{index}", self.path.to_string_lossy())
     }
 
-    /// The pictures from `start` on that can go through the model together: of one size, at most `most`.
+    /// The labels of all pictures, if the file has any.
+    pub(crate) fn labels(&self) -> Option<Labels<'_>> {
+        Some(match self.labels.as_ref()? {
+            TensorLabels::Classes(classes) => classes.view().into(),
+            TensorLabels::Values(values) => values.view().into(),
+        })
+    }
+
+    /// The pictures from `start` on that can go through the model together: of one size, with masks of one length, at most `most`.
     pub(crate) fn batch_at(&self, start: usize, most: usize) -> Range<usize> {
-        let items = &self.items[start..];
-        let same = items.iter().take(most.max(1)).take_while(|item| item.shape == items[0].shape).count();
+        let mask_len = |masks: &Option<Vec<Vec<bool>>>, i: usize| masks.as_ref().map(|masks| masks[i].len());
+        let sizes = |i: usize| {
+            let masks = [&self.bool_masked_pos, &self.attention_mask].map(|masks| mask_len(masks, i));
+            (&self.pictures[i].shape, masks)
+        };
+        let end = start.saturating_add(most.max(1)).min(self.len());
+        let same = (start..end).take_while(|&i| sizes(i) == sizes(start)).count();
         start..start + same
     }
 
-    /// Reads pictures of one size: [B, C, H, W].
+    /// Reads pictures of one size, as [`Self::batch_at`] gives them.
     ///
     /// # Errors
-    /// A file that can no longer be read.
-    pub(crate) fn read(&self, batch: Range<usize>) -> Result<Array4<f32>, CliError> {
-        let items = &self.items[batch];
-        let shape = items.first().map_or([0; 3], |item| item.shape);
-        let len: usize = shape.iter().product();
-        let mut values = Vec::with_capacity(len * items.len());
-        let mut bytes = vec![0; len * size_of::<f32>()];
-        for item in items {
-            let mut file = &self.file;
-            file.seek(SeekFrom::Start(item.offset))
-                .and_then(|_| file.read_exact(&mut bytes))
-                .map_err(|source| CliError::Read { path: self.path.clone(), source })?;
-            values.extend(bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])));
+    /// None for such a range.
+    pub(crate) fn read(&self, batch: Range<usize>) -> Result<Batch, CliError> {
+        let pictures = &self.pictures[batch.clone()];
+        let shape: &[usize] = pictures.first().map_or(&[], |picture| &picture.shape);
+        let mut values = Vec::with_capacity(shape.iter().product::<usize>() * pictures.len());
+        for picture in pictures {
+            values.extend(values::floats(picture.bytes(&self.archive)));
         }
-        let [channels, height, width] = shape;
-        Array4::from_shape_vec((items.len(), channels, height, width), values)
-            .map_err(|error| CliError::PixelValues { path: self.path.clone(), reason: error.to_string() })
+        let &[channels, height, width] = shape else { return Err(self.torn()) };
+        let pixel_values = Array4::from_shape_vec((pictures.len(), channels, height, width), values);
+        let mask = |masks: &Option<Vec<Vec<bool>>>| {
+            let Some(masks) = masks else { return Ok(None) };
+            let masks = &masks[batch.clone()];
+            let len = masks.first().map_or(0, Vec::len);
+            Array2::from_shape_vec((masks.len(), len), masks.concat()).map(Some).map_err(|_| self.torn())
+        };
+        Ok(Batch {
+            pixel_values: pixel_values.map_err(|_| self.torn())?,
+            bool_masked_pos: mask(&self.bool_masked_pos)?,
+            attention_mask: mask(&self.attention_mask)?,
+        })
+    }
+
+    /// Pictures of several sizes cannot be a batch.
+    fn torn(&self) -> CliError {
+        CliError::InputFile {
+            path: self.path.clone(),
+            reason: "pictures of several sizes are no batch".to_owned(),
+        }
     }
 }
 
-/// The JSON header; nothing when the file is too short for what it says.
-fn read_header(file: &mut File, size: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut length = Vec::new();
-    file.take(LENGTH_BYTES).read_to_end(&mut length)?;
-    let Ok(length) = <[u8; 8]>::try_from(length).map(u64::from_le_bytes) else { return Ok(None) };
-    if length > MAX_HEADER_BYTES || LENGTH_BYTES + length > size {
+/// Makes sure that a picture is [C, H, W] of f32, and not empty.
+fn check_pixels(archive: &Archive, picture: &Row) -> Result<(), CliError> {
+    let dtype = picture.dtype(archive);
+    if dtype != Some(Dtype::F32) {
+        return Err(picture.wrong(archive, values::dtype_name(dtype), "F32"));
+    }
+    if picture.shape.len() != 3 {
+        let axes = if picture.one_of_many { "3 axes: channels, height, width" } else { "4 axes" };
+        return Err(picture.wrong(archive, picture.of_shape(archive), axes));
+    }
+    if picture.shape.contains(&0) {
+        return Err(picture.wrong(archive, picture.of_shape(archive), "no axis of length 0"));
+    }
+    Ok(())
+}
+
+/// The masks of a name, one a picture.
+fn masks(archive: &Archive, name: &'static str, pictures: usize) -> Result<Option<Vec<Vec<bool>>>, CliError> {
+    let Some(rows) = rows(archive, name)? else { return Ok(None) };
+    if rows.len() != pictures {
+        return Err(CliError::InputTensor {
+            path: archive.path().to_owned(),
+            tensor: name.to_owned(),
+            got: format!("for {} pictures", rows.len()),
+            expected: format!("as many as there are of `{PIXEL_VALUES}`, {pictures}"),
+        });
+    }
+    let read = |row: &Row| {
+        if row.shape.len() != 1 {
+            let expected = if row.one_of_many { "1 axis" } else { "2 axes: pictures, and places" };
+            return Err(row.wrong(archive, row.of_shape(archive), expected));
+        }
+        let dtype = row.dtype(archive);
+        let numbers = dtype.and_then(|dtype| values::numbers(dtype, row.bytes(archive)));
+        let numbers = numbers
+            .ok_or_else(|| row.wrong(archive, values::dtype_name(dtype), "BOOL, integers, F32 or F64"))?;
+        // What Transformers makes of other numbers differs from family to family, and is never what was meant.
+        let truth = |(place, number): (usize, f64)| match number {
+            0.0 => Ok(false),
+            1.0 => Ok(true),
+            other => Err(row.wrong(archive, format!("{other} at place {place} of a picture"), "0 or 1")),
+        };
+        numbers.into_iter().enumerate().map(truth).collect()
+    };
+    rows.iter().map(read).collect::<Result<_, _>>().map(Some)
+}
+
+/// The labels: [B], [B, 1] or [B, labels].
+fn labels(archive: &Archive, pictures: usize) -> Result<Option<TensorLabels>, CliError> {
+    let Some(tensor) = archive.tensors().find(|tensor| tensor.name_in_file == LABELS) else {
         return Ok(None);
+    };
+    let wrong = |got: String, expected: String| CliError::InputTensor {
+        path: archive.path().to_owned(),
+        tensor: LABELS.to_owned(),
+        got,
+        expected,
+    };
+    let shape = tensor.shape;
+    if !matches!(shape, [n] | [n, _] if *n == pictures) {
+        let expected = format!("[{pictures}], [{pictures}, 1] or [{pictures}, number of labels]");
+        return Err(wrong(format!("of shape {shape:?}"), expected));
     }
-    let mut header = Vec::new();
-    file.take(length).read_to_end(&mut header)?;
-    Ok(Some(header))
-}
-
-/// The pictures that a header speaks of.
-fn items(metadata: &Metadata, data_start: u64) -> Result<Vec<Item>, String> {
-    if let Some(name) = NOT_FED.into_iter().find(|name| metadata.info(name).is_some()) {
-        return Err(format!(
-            "input `{name}` cannot be fed to the model yet, and without it the numbers would be others"
-        ));
-    }
-    if let Some(info) = metadata.info(NAME) {
-        if singles(metadata) > 0 {
-            return Err(format!("has both `{NAME}` and tensors of single pictures, such as `{NAME}.0`"));
+    let misshapen = |_| wrong(format!("of shape {shape:?}"), "as many values as that has".to_owned());
+    let labels = match (tensor.dtype, values::integers(tensor.dtype, tensor.bytes)) {
+        (Dtype::F32, _) => {
+            let values = values::floats(tensor.bytes).collect();
+            TensorLabels::Values(ArrayD::from_shape_vec(shape, values).map_err(misshapen)?)
         }
-        let [count, channels, height, width] = shape(NAME, info)?;
-        let shape = [channels, height, width];
-        let bytes = (channels * height * width * size_of::<f32>()) as u64;
-        let start = data_start + info.data_offsets.0 as u64;
-        return Ok((0..count as u64).map(|i| Item { shape, offset: start + i * bytes }).collect());
-    }
-    let mut items = Vec::new();
-    while let Some(info) = metadata.info(&format!("{NAME}.{}", items.len())) {
-        let name = format!("{NAME}.{}", items.len());
-        items.push(Item { shape: shape(&name, info)?, offset: data_start + info.data_offsets.0 as u64 });
-    }
-    match singles(metadata) {
-        0 => Err(format!("has no tensor `{NAME}` (nor `{NAME}.0`)")),
-        named if named == items.len() => Ok(items),
-        _ => Err(format!("has no tensor `{NAME}.{}`, but others that would follow it", items.len())),
-    }
-}
-
-/// How many tensors are named as those of single pictures.
-fn singles(metadata: &Metadata) -> usize {
-    let tensors = metadata.tensors();
-    let number = |name: &String| name.strip_prefix(NAME)?.strip_prefix('.')?.parse::<usize>().ok();
-    tensors.keys().filter(|name| number(name).is_some()).count()
-}
-
-/// The shape of an f32 tensor of `N` axes, none of them empty. That it has the bytes for it, parsing has made sure.
-fn shape<const N: usize>(name: &str, info: &TensorInfo) -> Result<[usize; N], String> {
-    let TensorInfo { dtype, shape, .. } = info;
-    if *dtype != Dtype::F32 {
-        return Err(format!("tensor `{name}` is {dtype:?}, expected F32"));
-    }
-    if shape.contains(&0) {
-        return Err(format!("tensor `{name}` has shape {shape:?}: no pixels"));
-    }
-    <[usize; N]>::try_from(shape.as_slice())
-        .map_err(|_| format!("tensor `{name}` has shape {shape:?}, expected {N} axes"))
+        (_, Some(classes)) => {
+            TensorLabels::Classes(ArrayD::from_shape_vec(shape, classes).map_err(misshapen)?)
+        }
+        (other, None) => return Err(wrong(format!("{other:?}"), "I64, I32 or F32".to_owned())),
+    };
+    Ok(Some(labels))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use crate::{cleanup::Cleanup, error::CliError};
 use std::{
+    ffi::OsStr,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -141,6 +142,18 @@ impl Write for OutputFile {
     fn flush(&mut self) -> io::Result<()> {
         self.temporary.flush()
     }
+}
+
+/// Checks that a name ends as its one format does; `extension` has the dot.
+///
+/// # Errors
+/// [`CliError::OutputFormat`].
+pub(crate) fn check_extension(target: &Path, extension: &'static str) -> Result<(), CliError> {
+    let named = target.extension().and_then(OsStr::to_str).unwrap_or_default();
+    if extension.strip_prefix('.').is_some_and(|extension| named.eq_ignore_ascii_case(extension)) {
+        return Ok(());
+    }
+    Err(CliError::OutputFormat { path: target.to_owned(), formats: vec![extension] })
 }
 
 /// What the system said, without the name of the temporary file, which means nothing to the user.

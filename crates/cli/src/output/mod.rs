@@ -11,8 +11,8 @@ mod table;
 mod tensors;
 mod vectors;
 
-pub(crate) use file::OutputFile;
-pub(crate) use jsonl::{Row, json_line};
+pub(crate) use file::{OutputFile, check_extension};
+pub(crate) use jsonl::{LineWriter, Row, json_line};
 pub(crate) use table::Table;
 pub(crate) use tensors::{Planned, TensorWriter};
 pub(crate) use vectors::{About, VectorFormat, VectorWriter};

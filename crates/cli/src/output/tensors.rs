@@ -12,7 +12,6 @@ use super::{
 use crate::{cleanup::Cleanup, error::CliError};
 use serde_json::{Map, Value, json};
 use std::{
-    ffi::OsStr,
     fs::File,
     io::{self, BufWriter, Read, Seek, SeekFrom, Write},
     path::Path,
@@ -64,6 +63,8 @@ struct Tensor {
     parts: Vec<Part>,
     /// The shapes met, mostly one.
     shapes: Vec<Vec<usize>>,
+    /// Whether it is one of the whole file, and not one of every picture.
+    whole: bool,
 }
 
 /// One picture's tensor: its place among the values, and its shape's index.
@@ -74,18 +75,6 @@ struct Part {
 }
 
 impl TensorWriter {
-    /// Checks that a name is one of a safetensors file.
-    ///
-    /// # Errors
-    /// [`CliError::OutputFormat`].
-    pub(crate) fn check_name(target: &Path) -> Result<(), CliError> {
-        let extension = target.extension().and_then(OsStr::to_str).unwrap_or_default();
-        if extension.eq_ignore_ascii_case("safetensors") {
-            return Ok(());
-        }
-        Err(CliError::OutputFormat { path: target.to_owned(), formats: vec![".safetensors"] })
-    }
-
     /// Starts the file `target`; as [`Self::new`].
     ///
     /// # Errors
@@ -131,19 +120,36 @@ impl TensorWriter {
     /// # Errors
     /// The disk is full; as soon as that is certain, more names than the format holds.
     pub(crate) fn push(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<(), CliError> {
-        write_floats(&mut self.values, values).map_err(|source| self.failed(source))?;
-        let index = self.tensors.iter().position(|tensor| tensor.name == name).unwrap_or_else(|| {
-            self.tensors.push(Tensor { name: name.to_owned(), parts: Vec::new(), shapes: Vec::new() });
-            self.tensors.len() - 1
-        });
-        let offset = self.written;
-        self.written += size_of_val(values) as u64;
-        let tensor = &mut self.tensors[index];
-        tensor.add(offset, shape);
+        let index = self.tensors.iter().position(|tensor| tensor.name == name);
+        let index = index.unwrap_or_else(|| self.begin(name, false));
+        self.append(index, shape, values)?;
+        let tensor = &self.tensors[index];
         let now_one_a_picture = tensor.shapes.len() == 2;
         if now_one_a_picture && self.planned_header_bytes() > MAX_HEADER_BYTES {
             return Err(too_long(self.file.target()));
         }
+        Ok(())
+    }
+
+    /// Adds a tensor of the whole file, under a name of its own.
+    ///
+    /// # Errors
+    /// The disk is full.
+    pub(crate) fn push_whole(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<(), CliError> {
+        let index = self.begin(name, true);
+        self.append(index, shape, values)
+    }
+
+    /// Adds a tensor without values; its index.
+    fn begin(&mut self, name: &str, whole: bool) -> usize {
+        self.tensors.push(Tensor { name: name.to_owned(), parts: Vec::new(), shapes: Vec::new(), whole });
+        self.tensors.len() - 1
+    }
+
+    fn append(&mut self, index: usize, shape: &[usize], values: &[f32]) -> Result<(), CliError> {
+        write_floats(&mut self.values, values).map_err(|source| self.failed(source))?;
+        self.tensors[index].add(self.written, shape);
+        self.written += size_of_val(values) as u64;
         Ok(())
     }
 
@@ -224,6 +230,7 @@ impl Tensor {
     /// The names and shapes under which it is written.
     fn entries(&self) -> Vec<(String, Vec<usize>)> {
         match self.shapes.as_slice() {
+            [shape] if self.whole => vec![(self.name.clone(), shape.clone())],
             [shape] => vec![(self.name.clone(), [&[self.parts.len()], shape.as_slice()].concat())],
             shapes => {
                 let entry =
@@ -303,6 +310,22 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["a.0", "a.1", "a.2", "b"]);
         assert_eq!((floats(&file, "a.1"), floats(&file, "b")), (vec![3.0, 4.0, 5.0], vec![2.0, 6.0, 9.0]));
+    }
+
+    #[test]
+    fn a_tensor_of_the_whole_file_has_its_own_shape() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("x.safetensors");
+        let mut writer = TensorWriter::create(&target, Planned::default(), &Cleanup::default()).unwrap();
+        for i in 0..2_u8 {
+            writer.push("a", &[1], &[i.into()]).unwrap();
+        }
+        writer.push_whole("loss", &[], &[7.0]).unwrap();
+        writer.finish(&[]).unwrap();
+        let bytes = fs::read(target).unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        assert_eq!((file.tensor("loss").unwrap().shape(), floats(&file, "loss")), (&[][..], vec![7.0]));
+        assert_eq!(file.tensor("a").unwrap().shape(), [2, 1]);
     }
 
     #[test]

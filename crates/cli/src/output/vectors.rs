@@ -3,7 +3,7 @@
 //! The extension of the file's name chooses. Each format takes vectors in order, keeps no more in memory than it must, and puts
 //! its file in its place at the end.
 
-use super::{OutputFile, Planned, jsonl::JsonLines, npy::Npy, parquet::Parquet, tensors::TensorWriter};
+use super::{OutputFile, Planned, jsonl::LineWriter, npy::Npy, parquet::Parquet, tensors::TensorWriter};
 use crate::{cleanup::Cleanup, error::CliError};
 use std::{ffi::OsStr, path::Path};
 
@@ -63,7 +63,7 @@ impl VectorFormat {
     ) -> Result<Box<dyn VectorWriter>, CliError> {
         let file = OutputFile::create(target, cleanup)?;
         Ok(match self {
-            Self::JsonLines => Box::new(JsonLines::new(file)),
+            Self::JsonLines => Box::new(LineWriter::new(file)),
             Self::Npy => Box::new(Npy::new(file, cleanup)?),
             Self::Safetensors => {
                 Box::new(VectorTensor { file: TensorWriter::new(file, about.planned)?, model: about.model })

@@ -3,8 +3,8 @@
 //! stderr is compared as a whole where it can be: an error is one line, a hint is one line, and nothing else is there but
 //! the summary.
 
-use crate::support::{command, lines, mixed_folder, run, tiny};
-use std::{fs, path::Path};
+use crate::support::{command, lines, mixed_folder, root, run, tiny};
+use std::fs;
 
 const BAD: &str = "\
 error: DIR/b-empty.jpg: the file is empty
@@ -78,6 +78,10 @@ fn a_wrong_command_line_is_one_line_and_a_hint() {
             "error: invalid value 'int8' for '--dtype <DTYPE>': cannot be computed in yet: use `f32`, or `auto` (which \
              reads f16 and bf16 files as f32)\n",
         ),
+        (
+            "embed x --batch -1",
+            "error: invalid value '-1' for '--batch <N>': expected a whole number, 0 or more\n",
+        ),
         ("embed x --threads many", "error: --threads: `many` is no number from 0 (all cores) to 1024\n"),
         (
             "embed",
@@ -116,11 +120,44 @@ fn a_missing_picture_is_named_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_size_that_no_picture_could_have_is_one_error_before_the_work() {
+    let told = "error: --size: a picture of 5x5 pixels is too small, the model needs at least 14x14\n";
+    for options in ["", "--no-crop"] {
+        let got = run(&format!("embed -m builtin:tiny pictures --size 5 {options}"), &[]);
+        assert_eq!((got.code, got.stdout.as_str(), got.stderr.as_str()), (Some(1), "", told));
+    }
+    let got = run("embed -m fixtures/dinov3-convnext pictures --size 31x40", &[]);
+    let told = "error: --size: a picture of 31x40 pixels is too small, the model needs at least 32x32\n";
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), told));
+}
+
+#[test]
 fn a_picture_that_the_model_cannot_take_is_named() {
-    let got = run("embed -q -m builtin:tiny pictures/rocket.jpg --size 5", &[]);
+    // The long side becomes 5: of a picture of 600x400 the short one is then smaller than a patch.
+    let size = r#"{"shortest_edge": 5, "longest_edge": 5}"#;
+    let processor = format!(
+        r#"{{"image_processor_type": "BitImageProcessor", "do_center_crop": false, "size": {size}}}"#
+    );
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["config.json", "model.safetensors"] {
+        fs::copy(root().join("fixtures/dinov3-vit").join(name), dir.path().join(name)).unwrap();
+    }
+    fs::write(dir.path().join("preprocessor_config.json"), processor).unwrap();
+    let got = run("embed -q pictures/coffee.jpg pictures/camera.png -m", &[dir.path()]);
     assert_eq!(got.code, Some(1));
-    let told = "a picture of 5x5 pixels is too small, the model needs at least 14x14";
-    assert_eq!(got.stderr, format!("error: pictures/rocket.jpg: {told}\n"));
+    let told = "a picture of 3x5 pixels is too small, the model needs at least 4x4";
+    assert_eq!(got.stderr, format!("error: pictures/coffee.jpg: {told}\n"));
+    assert_eq!(lines(&got.stdout).len(), 1);
+}
+
+#[test]
+fn a_name_that_is_almost_a_models_says_which_was_meant() {
+    for (name, meant) in [("builtin:tinny", "builtin:tiny"), ("dinov2-small", "facebook/dinov2-small")] {
+        let got = run(&format!("info --offline {name}"), &[]);
+        assert_eq!(got.code, Some(1));
+        assert!(got.stderr.contains(&format!("`{name}`")), "{}", got.stderr);
+        assert!(got.stderr.ends_with(&format!("\nhint: did you mean `{meant}`?\n")), "{}", got.stderr);
+    }
 }
 
 #[test]
@@ -132,25 +169,17 @@ fn the_environment_is_blamed_where_it_is_at_fault() {
 }
 
 #[test]
-fn inputs_that_cannot_be_fed_yet_are_refused_by_name() {
-    let golden = Path::new("fixtures/dinov2-backbone/golden-masked-half.safetensors");
-    let got = tiny("embed --pixel-values", &[golden]);
-    assert_eq!(got.code, Some(1));
-    assert!(
-        got.stderr.contains("golden-masked-half.safetensors: input `bool_masked_pos` cannot be fed"),
-        "{}",
-        got.stderr
-    );
-}
-
-#[test]
 fn a_file_that_is_no_tensor_file_is_named() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("x.safetensors");
     fs::write(&file, "no tensors here").unwrap();
     let got = tiny("features -o /no/such/folder/out.safetensors --pixel-values", &[&file]);
     assert_eq!(got.code, Some(1));
-    assert_eq!(got.stderr_in(dir.path()), "error: DIR/x.safetensors: is not a safetensors file, or is cut\n");
+    assert_eq!(
+        got.stderr_in(dir.path()),
+        "error: `DIR/x.safetensors` is not a valid safetensors file: a header of 8030883942550761326 bytes, \
+                more than the limit of 100000000\n"
+    );
 }
 
 /// Messages have no other form than the two kinds of line, whatever the pictures are.

@@ -3,28 +3,14 @@
 //! Goldens of the four families are fed through the command and compared tensor by tensor. What is written, how it is
 //! stacked and what the metadata say is checked on photographs.
 
-use crate::support::{Tensor, root, run, safetensors, tiny, write_safetensors};
-use dinoxide_testkit::tolerance::TINY_MODEL_MAX_ABS;
-use std::{collections::HashMap, path::Path};
-
-/// The inputs of a golden as a file for `--pixel-values`.
-fn write_inputs(path: &Path, spec: &str) {
-    let (seed, shape) = spec.strip_prefix("hash32:").unwrap().split_once(':').unwrap();
-    let shape: Vec<usize> = shape.split(',').map(|n| n.parse().unwrap()).collect();
-    let values = dinoxide::hash32(seed.parse().unwrap(), shape.iter().product());
-    write_safetensors(path, &[("pixel_values", &shape, &values)]);
-}
-
-fn assert_close(name: &str, got: &Tensor, want: &Tensor) {
-    assert_eq!(got.shape, want.shape, "{name}");
-    let apart = got.values.iter().zip(&want.values).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-    assert!(apart <= TINY_MODEL_MAX_ABS, "{name}: {apart}");
-}
+use crate::{
+    goldens::assert_features,
+    support::{Tensor, run, safetensors, tiny},
+};
+use std::collections::HashMap;
 
 #[test]
 fn every_tensor_is_what_transformers_gives() {
-    let dir = tempfile::tempdir().unwrap();
-    let (inputs, file) = (dir.path().join("in.safetensors"), dir.path().join("out.safetensors"));
     for (fixture, golden, options) in [
         ("dinov2", "attentions", "--hidden-states --attentions"),
         ("dinov2-with-registers", "attentions", "--hidden-states --attentions"),
@@ -33,16 +19,7 @@ fn every_tensor_is_what_transformers_gives() {
         ("dinov3-convnext", "70x45", "--hidden-states"),
         ("dinov2", "batch", ""),
     ] {
-        let golden = root().join(format!("fixtures/{fixture}/golden-{golden}.safetensors"));
-        let (about, want) = safetensors(&golden);
-        write_inputs(&inputs, &about["pixel_values"]);
-        let words = format!("features -q -m fixtures/{fixture} {options} --pixel-values");
-        run(&words, &[&inputs, Path::new("-o"), &file]).ok();
-        let (metadata, got) = safetensors(&file);
-        for (name, want) in &want {
-            assert_close(&format!("{fixture} {name}"), &got[name], want);
-        }
-        assert_eq!(metadata["model"], format!("fixtures/{fixture}"));
+        assert_features(fixture, golden, options);
     }
 }
 
@@ -71,6 +48,23 @@ fn only_what_is_asked_for_is_written() {
     let attentions = features("--attentions");
     assert_eq!(names(&attentions), ["attentions.0", "attentions.1", "last_hidden_state", "pooler_output"]);
     assert_eq!(attentions["attentions.0"].shape, [1, 2, 50, 50]);
+}
+
+#[test]
+fn hidden_states_may_be_chosen_and_those_that_there_are_not_are_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f.safetensors");
+    let words = "features pictures/rocket.jpg -m fixtures/dinov2 --size 28";
+    run(&format!("{words} -q --hidden-states=0,-1,2 -o"), &[&file]).ok();
+    let got = safetensors(&file).1;
+    assert_eq!(names(&got), ["hidden_states.0", "hidden_states.2", "last_hidden_state", "pooler_output"]);
+    let got = run(&format!("{words} --hidden-states=3,-3 -o"), &[&file]);
+    let told = "warning: --hidden-states: there is no hidden state 3, the model has 0 to 2 (-3 to -1)\n";
+    assert_eq!((got.code, got.stderr), (Some(0), format!("{told}wrote 1 picture to {}\n", file.display())));
+    assert!(safetensors(&file).1.contains_key("hidden_states.0"));
+    let got = run(&format!("{words} --hidden-states=first -o"), &[&file]);
+    let told = "error: invalid value 'first' for '--hidden-states[=<LIST>]': expected whole numbers, such as `0,-1`, or `all`\n";
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), told));
 }
 
 #[test]
@@ -120,9 +114,9 @@ fn pictures_of_several_sizes_are_one_tensor_each() {
 fn a_convnext_has_no_attentions_and_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("f.safetensors");
-    let got = run("features -q pictures/rocket.jpg -m fixtures/dinov3-convnext --attentions -o", &[&file]);
-    assert_eq!(got.code, Some(1));
-    assert!(got.stderr.contains("a dinov3_convnext model has no attentions"), "{}", got.stderr);
+    let got = run("features -q pictures -m fixtures/dinov3-convnext --attentions -o", &[&file]);
+    let told = "error: --attentions: a dinov3_convnext model has no attentions\n";
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), told));
     assert!(!file.exists());
 }
 

@@ -25,6 +25,8 @@ image size   224x224
 model sees   224x224
 dtype        f32, 2.0 MiB in files
 stages       stem, … stage4 (5)
+channels     96
+mask token   yes
 classifier   no
 labels       none
 licence      MIT OR Apache-2.0 (from dinoxide itself)
@@ -45,6 +47,12 @@ fn json_has_the_same_in_numbers() {
         ("num_register_tokens", json!(0)),
         ("dtype", json!("f32")),
         ("stages", json!(["stem", "stage1", "stage2", "stage3", "stage4"])),
+        ("channels", json!([3, 8, 16, 24, 32])),
+        ("out_features", json!(["stage4"])),
+        ("mask_token", json!(false)),
+        ("problem_type", Value::Null),
+        ("missing_keys", json!([])),
+        ("unexpected_keys", json!([])),
         ("classifier", json!(false)),
         ("labels", json!([])),
         ("licence", json!("dinov3-license")),
@@ -54,12 +62,39 @@ fn json_has_the_same_in_numbers() {
     }
 }
 
+/// In the order of their numbers, in which 10 comes after 9.
 #[test]
 fn labels_are_those_of_a_classifier_only() {
     let report = info("fixtures/dinov2-classifier", &[]);
-    assert_eq!((&report["classifier"], report["labels"].as_array().unwrap().len()), (&json!(true), 12));
+    let labels: Vec<String> = (0..12).map(|class| format!("c{class}")).collect();
+    assert_eq!((&report["classifier"], &report["labels"]), (&json!(true), &json!(labels)));
     let table = run("info fixtures/dinov2-classifier", &[]).ok();
-    assert!(table.contains("\nclassifier   yes\nlabels       12: "), "{table}");
+    assert!(table.contains("\nclassifier   yes\nlabels       12: c0, c1, c2, …\n"), "{table}");
+}
+
+#[test]
+fn tensors_that_are_missing_or_left_over_and_the_problem_type_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let fixture = root().join("fixtures/dinov2-nomask");
+    let bytes = fs::read(fixture.join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors = file.tensors();
+    tensors.push(("teacher.head".to_owned(), tensors[0].1.clone()));
+    fs::write(dir.path().join("model.safetensors"), safetensors::serialize(tensors, None).unwrap()).unwrap();
+    let mut config: Value = serde_json::from_slice(&fs::read(fixture.join("config.json")).unwrap()).unwrap();
+    config["problem_type"] = json!("multi_label_classification");
+    config["use_mask_token"] = json!(true);
+    fs::write(dir.path().join("config.json"), config.to_string()).unwrap();
+    let report = info("", &[dir.path()]);
+    assert_eq!(
+        (&report["mask_token"], &report["problem_type"]),
+        (&json!(false), &json!("multi_label_classification"))
+    );
+    assert_eq!(report["missing_keys"], json!(["embeddings.mask_token"]));
+    assert_eq!(report["unexpected_keys"], json!(["teacher.head"]));
+    let table = run("info", &[dir.path()]).ok();
+    let end = "problem type multi_label_classification\nmissing      embeddings.mask_token\nunexpected   teacher.head\n";
+    assert!(table.ends_with(end), "{table}");
 }
 
 #[test]

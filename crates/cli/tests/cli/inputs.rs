@@ -167,7 +167,7 @@ fn a_pipe_is_refused_and_not_waited_for() {
         ["embed -m builtin:tiny --pixel-values", "features -m builtin:tiny -o x.safetensors --pixel-values"]
     {
         let got = run(words, &[&tensors]);
-        let told = "error: DIR/p.safetensors: is a pipe or a device, expected a file\n";
+        let told = "error: `DIR/p.safetensors` is not a regular file\n";
         assert_eq!((got.code, got.stderr_in(dir.path()).as_str()), (Some(1), told));
     }
     let golden = run("verify -m fixtures/dinov2", &[&tensors]);

@@ -5,11 +5,15 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may panic")]
 
+mod backbones;
 mod bench_cpu;
+mod classify;
 mod docs;
 mod embed;
 mod errors;
 mod features;
+mod fed;
+mod goldens;
 mod hub;
 mod info;
 mod inputs;

@@ -57,7 +57,9 @@ fn verbose_tells_what_was_chosen() {
 
 #[test]
 fn every_command_has_help_with_an_example() {
-    for name in ["embed", "features", "preprocess", "info", "verify", "bench", "cpu", "completions"] {
+    for name in
+        ["embed", "classify", "features", "preprocess", "info", "verify", "bench", "cpu", "completions"]
+    {
         let help = run(&format!("{name} --help"), &[]).ok();
         assert!(help.contains("Example"), "{name}");
         assert!(help.contains(&format!("  dinoxide {name}")), "{name}");
@@ -69,6 +71,9 @@ fn every_command_has_help_with_an_example() {
 fn completions_know_the_commands() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = run(&format!("completions {shell}"), &[]).ok();
-        assert!(script.contains("preprocess") && script.contains("normalize"), "{shell}");
+        assert!(
+            ["preprocess", "classify", "normalize", "out-indices"].iter().all(|word| script.contains(word)),
+            "{shell}"
+        );
     }
 }

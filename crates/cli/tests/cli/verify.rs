@@ -3,16 +3,80 @@
 //! Goldens of the fixtures pass; one that is changed by a known amount fails in the row of the changed tensor and in no
 //! other.
 
-use crate::support::{root, run, safetensors, write_safetensors};
+use crate::{
+    goldens::golden,
+    support::{Run, root, run, safetensors, write_safetensors},
+};
+use ::safetensors::SafeTensors;
+use std::{fs, path::Path};
+
+/// Verifies a golden with its own fixture.
+fn verify(golden: &Path, options: &str) -> Run {
+    let fixture = golden.parent().unwrap();
+    run(&format!("verify {options} -m"), &[fixture, golden])
+}
 
 #[test]
-fn goldens_of_every_family_pass() {
-    for fixture in ["dinov2", "dinov2-with-registers", "dinov3-vit", "dinov3-convnext"] {
-        let golden = format!("fixtures/{fixture}/golden-batch.safetensors");
-        let got = run(&format!("verify {golden} -m fixtures/{fixture} --atol 1e-5"), &[]);
-        assert_eq!(got.code, Some(0), "{}", got.stdout);
-        assert!(got.stdout.lines().skip(1).all(|row| row.ends_with("  pass")), "{}", got.stdout);
-        assert!(got.stderr.ends_with("within 1e-5\n"), "{}", got.stderr);
+fn goldens_of_every_kind_pass() {
+    for (fixture, names) in [
+        ("dinov2", &["batch", "attentions"][..]),
+        ("dinov2-with-registers", &["batch"]),
+        ("dinov3-vit", &["batch"]),
+        ("dinov3-convnext", &["batch"]),
+        (
+            "dinov2-backbone",
+            &["backbone-every-raw-sequence", "attention-mask-empty", "attention-mask-empty-sdpa"],
+        ),
+        ("dinov2-with-registers-backbone", &["backbone-attention-mask", "masked-attention-mask"]),
+        (
+            "dinov3-vit-backbone",
+            &["backbone-class-tokens-sequence", "backbone-hidden-list", "masked-half", "hidden-negative"],
+        ),
+        ("dinov3-convnext-backbone", &["backbone-every", "backbone-names", "hidden-order", "hidden-one"]),
+        (
+            "dinov2-classifier",
+            &["batch", "labels-masked", "labels-all-ignored", "labels-zero", "labels-soft"],
+        ),
+        ("dinov2-regression", &["labels-whole", "labels-multi"]),
+    ] {
+        for name in names {
+            let got = verify(&golden(fixture, name), "--atol 1e-5");
+            assert_eq!(got.code, Some(0), "{fixture} {name} {}{}", got.stdout, got.stderr);
+            assert!(got.stdout.lines().skip(1).all(|row| row.ends_with("  pass")), "{}", got.stdout);
+            assert!(got.stderr.ends_with("within 1e-5\n"), "{}", got.stderr);
+        }
+    }
+}
+
+/// Every golden of the repository whose inputs can be fed.
+#[test]
+fn every_golden_passes() {
+    let mut verified = 0;
+    for fixture in fs::read_dir(root().join("fixtures")).unwrap() {
+        let fixture = fixture.unwrap().path();
+        if !fixture.join("config.json").exists() {
+            continue;
+        }
+        for file in fs::read_dir(&fixture).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if !name.starts_with("golden-") || name.starts_with("golden-train-") {
+                continue;
+            }
+            let got = verify(&path, "-q --atol 1e-5");
+            assert_eq!(got.code, Some(0), "{} {}{}", path.display(), got.stdout, got.stderr);
+            verified += 1;
+        }
+    }
+    assert!(verified > 200, "{verified}");
+}
+
+#[test]
+fn a_golden_of_train_mode_says_that_it_cannot_be_fed() {
+    for (fixture, name) in [("dinov2-backbone", "train-all"), ("dinov3-vit-backbone", "train-rope")] {
+        let got = verify(&golden(fixture, name), "");
+        assert_eq!((got.code, got.stdout.as_str()), (Some(1), ""));
+        assert!(got.stderr.contains(": is of train mode: its random draws, `draws."), "{}", got.stderr);
     }
 }
 
@@ -72,9 +136,40 @@ fn what_is_no_golden_is_named() {
     );
 }
 
+/// One byte of a golden of each kind is another.
 #[test]
-fn attention_that_the_golden_chooses_is_told() {
-    let got = run("verify fixtures/dinov2/golden-small.safetensors -m fixtures/dinov2 --attn eager", &[]);
-    assert_eq!(got.code, Some(0));
-    assert!(got.stderr.starts_with("warning: --attn eager: no effect"), "{}", got.stderr);
+fn a_changed_golden_of_every_kind_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("golden.safetensors");
+    for (fixture, name, tensor) in [
+        ("dinov2-classifier", "labels-single", "loss"),
+        ("dinov2-classifier", "labels-masked", "logits"),
+        ("dinov3-vit-backbone", "backbone-class-tokens", "cls_tokens.2"),
+        ("dinov2-backbone", "backbone-names", "feature_maps.1"),
+        ("dinov2-backbone", "hidden-list", "hidden_states.0"),
+    ] {
+        let mut bytes = fs::read(golden(fixture, name)).unwrap();
+        let tensors = SafeTensors::deserialize(&bytes).unwrap();
+        let place = tensors.tensor(tensor).unwrap().data().as_ptr() as usize - bytes.as_ptr() as usize;
+        bytes[place + 2] ^= 0x40; // a quarter of the value or more
+        fs::write(&file, bytes).unwrap();
+        let got = run(&format!("verify -m fixtures/{fixture}"), &[&file]);
+        assert_eq!(got.code, Some(1), "{name} {}", got.stdout);
+        let failed: Vec<&str> = got
+            .stdout
+            .lines()
+            .filter(|row| row.ends_with("FAIL"))
+            .filter_map(|row| row.split(' ').next())
+            .collect();
+        assert_eq!(failed, [tensor], "{name}");
+    }
+}
+
+/// In the golden nothing of a picture is attended to, where the two kinds of attention differ.
+#[test]
+fn eager_attention_runs_when_it_is_asked_for_whatever_the_golden_says() {
+    let golden = golden("dinov2-backbone", "attention-mask-empty-sdpa");
+    assert_eq!(verify(&golden, "").code, Some(0));
+    let got = verify(&golden, "--attn eager");
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), "2 of 2 tensors not within 1e-4\n"));
 }
