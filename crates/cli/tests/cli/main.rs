@@ -3,7 +3,12 @@
 //! One module a command, and one each for errors, the hub, inputs, pictures, output files, the terminal, interrupts and the
 //! documentation.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on may panic")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on may panic"
+)]
 
 mod backbones;
 mod bench_cpu;
