@@ -158,10 +158,10 @@ pub(crate) struct FeaturesArgs {
     pub(crate) logits: bool,
 
     #[command(flatten)]
-    pub(crate) backbone: BackboneArgs,
+    pub(crate) run: RunArgs,
 
     #[command(flatten)]
-    pub(crate) run: RunArgs,
+    pub(crate) backbone: BackboneArgs,
 }
 
 /// What the model would see: pixel_values
@@ -314,9 +314,21 @@ mod tests {
         let mut cli = Cli::command();
         cli.build();
         for command in cli.get_subcommands() {
-            for name in
-                ["output", "pool", "normalize", "top_k", "hidden_states", "logits", "json", "rounds", "atol"]
-            {
+            for name in [
+                "inputs",
+                "null",
+                "fail_fast",
+                "pixel_values",
+                "output",
+                "pool",
+                "normalize",
+                "top_k",
+                "hidden_states",
+                "logits",
+                "json",
+                "rounds",
+                "atol",
+            ] {
                 let option = command.get_arguments().find(|option| option.get_id() == name);
                 let heading = option.and_then(|option| option.get_help_heading());
                 assert_eq!(heading, None, "{} --{name}", command.get_name());

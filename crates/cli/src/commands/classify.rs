@@ -15,8 +15,8 @@ use crate::{
     text,
 };
 use dinoxide::{
-    ClassifyOptions, FileOptions, FunctionToApply, ImageClassifier, ImageClassifierOutputs, Prediction,
-    config::CommonConfig,
+    CheckpointError, ClassifyOptions, FileOptions, FunctionToApply, ImageClassifier, ImageClassifierOutputs,
+    Prediction, config::CommonConfig,
 };
 use serde::Serialize;
 use std::path::Path;
@@ -28,6 +28,11 @@ pub(super) fn run(args: &ClassifyArgs, session: &mut Session) -> Result<Exit, Cl
     let to = destination(output, session)?;
     forward.leave_labels(session);
     let checkpoint = forward.open(session)?;
+    if checkpoint.config().common().num_labels() == 0 {
+        // Transformers then gives features for logits, which are no labels.
+        let path = checkpoint.tensors().path().to_owned();
+        return Err(dinoxide::Error::from(CheckpointError::NoClassifier { path }).into());
+    }
     let classifier = ImageClassifier::from_checkpoint(&checkpoint, session.context)?;
     let labels = Labels {
         config: classifier.config().common().clone(),

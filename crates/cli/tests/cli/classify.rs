@@ -167,6 +167,21 @@ fn a_checkpoint_without_classifier_is_one_error_before_the_work() {
     assert!(listing(dir.path()).is_empty());
 }
 
+/// With no labels Transformers gives the features for logits, which classify nothing; `features` still has them.
+#[test]
+fn a_config_without_labels_classifies_nothing() {
+    let none = serde_json::json!({});
+    let model = changed("dinov2", &serde_json::json!({ "id2label": {}, "num_labels": 0 }), &none);
+    let got = run("classify pictures -m", &[model.path()]);
+    assert_eq!((got.code, got.stdout.as_str()), (Some(1), ""));
+    assert!(got.stderr.contains(" has no classifier: "), "{}", got.stderr);
+    let file = model.path().join("f.safetensors");
+    run("features -q pictures/rocket.jpg --logits -m", &[model.path(), Path::new("-o"), &file]).ok();
+    let tensors = safetensors(&file).1;
+    assert_eq!(tensors["logits"].shape, [1, 64]);
+    assert_eq!(tensors["logits"].values[..32], tensors["pooler_output"].values);
+}
+
 #[test]
 fn no_label_at_all_is_refused() {
     for k in ["0", "-1", "x"] {
