@@ -29,7 +29,7 @@ impl Backbone {
         Self::from_pretrained_with(model, &LoadOptions::default())
     }
 
-    /// Opens a checkpoint with options, such as [`LoadOptions::out_features`].
+    /// Opens a checkpoint with options, such as other stages in [`LoadOptions::overrides`].
     ///
     /// # Errors
     /// As [`crate::open`] and [`Backbone::from_checkpoint`].
