@@ -20,17 +20,17 @@ pub enum DrawPlace {
         /// The layer.
         layer: usize,
     },
-    /// Drop path of a residual branch [B], counted through the model: 2·layer is an attention, 2·layer + 1 an MLP. A ConvNeXt has one
+    /// Drop path of a residual branch `[B]`, counted through the model: 2·layer is an attention, 2·layer + 1 an MLP. A ConvNeXt has one
     /// branch a layer.
     DropPath {
         /// The branch.
         branch: usize,
     },
-    /// `pos_embed_shift`: [2], y and x.
+    /// `pos_embed_shift`: `[2]`, y and x.
     RopeShift,
-    /// `pos_embed_jitter`: [2], y and x.
+    /// `pos_embed_jitter`: `[2]`, y and x.
     RopeJitter,
-    /// `pos_embed_rescale`: [1].
+    /// `pos_embed_rescale`: `[1]`.
     RopeRescale,
 }
 

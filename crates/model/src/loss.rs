@@ -13,9 +13,9 @@ pub const IGNORED_LABEL: i64 = -100;
 /// What the logits are compared with.
 #[derive(Debug, Clone)]
 pub enum Labels<'a> {
-    /// A class for each item, [B] or [B, 1]; [`IGNORED_LABEL`] does not count. In a regression, values.
+    /// A class for each item, `[B]` or `[B, 1]`; [`IGNORED_LABEL`] does not count. In a regression, values.
     Classes(ArrayViewD<'a, i64>),
-    /// Values: [B] or [B, 1] for one label, else [B, labels].
+    /// Values: `[B]` or `[B, 1]` for one label, else `[B, labels]`.
     Values(ArrayViewD<'a, f32>),
 }
 

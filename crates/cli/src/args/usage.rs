@@ -8,6 +8,9 @@ use crate::error::CliError;
 use clap::{Parser, error::ErrorKind};
 use std::ffi::OsString;
 
+/// How the parser's tip begins that takes an unknown option for a value.
+const AS_A_VALUE: &str = "to pass '--";
+
 /// A command line, understood, or the text that it asks for.
 #[derive(Debug)]
 pub(crate) enum Parsed {
@@ -48,6 +51,10 @@ fn usage(text: &str) -> CliError {
     let (mut tip, mut usage) = (None, None);
     for paragraph in paragraphs {
         if let Some(text) = paragraph.strip_prefix("tip: ") {
+            // Of an option that there is not, nobody means a file of that name.
+            if text.starts_with(AS_A_VALUE) {
+                continue;
+            }
             tip.get_or_insert_with(|| text.replace(" tip: ", "; "));
         } else if let Some(text) = paragraph.strip_prefix("Usage: ") {
             usage.get_or_insert_with(|| format!("usage: {text}"));
@@ -72,6 +79,11 @@ mod tests {
         let (message, hint) = usage_of(&["dinoxide", "embed", "--normalise", "a.jpg"]);
         assert_eq!(message, "unexpected argument '--normalise' found");
         assert_eq!(hint.unwrap(), "a similar argument exists: '--normalize'");
+        let (message, hint) = usage_of(&["dinoxide", "classify", "--bogus", "a.jpg"]);
+        assert_eq!(message, "unexpected argument '--bogus' found");
+        assert_eq!(hint.unwrap(), "usage: dinoxide classify [OPTIONS] [INPUT]...");
+        let (_, hint) = usage_of(&["dinoxide", "classify", "-dash.jpg"]);
+        assert_eq!(hint.unwrap(), "to pass '-d' as a value, use '-- -d'");
         let (message, hint) = usage_of(&["dinoxide", "features", "a.jpg"]);
         assert_eq!(message, "the following required arguments were not provided: --output <FILE>");
         assert_eq!(hint.unwrap(), "usage: dinoxide features --output <FILE> <INPUT>...");
