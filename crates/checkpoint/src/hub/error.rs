@@ -102,7 +102,7 @@ pub enum HubError {
         /// The names looked for.
         looked_for: Vec<String>,
     },
-    /// The repo holds no safetensors.
+    /// The repo holds no weights in a format that is read.
     #[error("`{repo}` has no weights that can be read: looked for {}{}", .looked_for.join(", "), found(.other))]
     NoWeights {
         /// The repo.

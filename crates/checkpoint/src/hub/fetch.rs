@@ -1,8 +1,8 @@
 //! Bringing a model into the cache: what is asked for, in which order, and when the cache serves instead.
 //!
 //! A revision becomes a commit with the first answer, and everything after is of that commit, so that a push in between cannot
-//! mix two. Then `config.json`, the processor's files where there are any, and the weights: `model.safetensors`, else the index
-//! and every shard that it names. The config is read before the weights are fetched: another family's would be for nothing.
+//! mix two. Then `config.json`, the processor's files where there are any, and the weights: `model.safetensors`, else its index
+//! and every shard that it names, else the same of `pytorch_model.bin`. The config is read before the weights are fetched: another family's would be for nothing.
 //! `refs/<revision>` changes last, so that an earlier download stays whole until the new one is.
 
 use std::collections::BTreeSet;
@@ -21,10 +21,8 @@ use crate::config::ModelConfig;
 use crate::error::CheckpointError;
 use crate::files;
 use crate::limits::{MAX_INDEX_BYTES, MAX_JSON_BYTES, MAX_WEIGHTS_FILE_BYTES};
-use crate::tensors::{INDEX_FILE, SINGLE_FILE, shard_names};
+use crate::tensors::{OTHER_FORMATS, WEIGHTS, shard_names};
 
-/// Weights that are not read, looked for to say what is there.
-const OTHER_WEIGHTS: [&str; 2] = ["pytorch_model.bin", "pytorch_model.bin.index.json"];
 /// Retries where the cache can serve instead.
 const RETRIES_WITH_CACHE: u32 = 1;
 /// Characters of a commit.
@@ -104,16 +102,21 @@ impl Fetch<'_> {
 
     fn bring_weights(&self, commit: &str) -> Result<(), CheckpointError> {
         ModelConfig::open(&self.snapshot(commit).folder())?;
-        if self.want(commit, &self.lookup.in_repo(SINGLE_FILE), MAX_WEIGHTS_FILE_BYTES)? {
-            return Ok(());
+        for (single, index) in WEIGHTS {
+            if self.want(commit, &self.lookup.in_repo(single), MAX_WEIGHTS_FILE_BYTES)? {
+                return Ok(());
+            }
+            if self.want(commit, &self.lookup.in_repo(index), MAX_INDEX_BYTES)? {
+                return self.bring_shards(commit, index);
+            }
         }
-        let index = self.lookup.in_repo(INDEX_FILE);
-        if !self.want(commit, &index, MAX_INDEX_BYTES)? {
-            return Err(self.no_weights(commit)?.into());
-        }
-        for shard in self.snapshot(commit).shards()? {
+        Err(self.no_weights(commit)?.into())
+    }
+
+    fn bring_shards(&self, commit: &str, index: &str) -> Result<(), CheckpointError> {
+        for shard in self.snapshot(commit).shards(index)? {
             if !self.want(commit, &self.lookup.in_repo(&shard), MAX_WEIGHTS_FILE_BYTES)? {
-                let repo = self.lookup.repo.to_owned();
+                let (repo, index) = (self.lookup.repo.to_owned(), self.lookup.in_repo(index));
                 return Err(HubError::ShardNotFound { repo, index, shard }.into());
             }
         }
@@ -225,13 +228,14 @@ impl Fetch<'_> {
 
     fn no_weights(&self, commit: &str) -> Result<HubError, HubError> {
         let mut other = None;
-        for name in OTHER_WEIGHTS.map(|name| self.lookup.in_repo(name)) {
+        for name in OTHER_FORMATS.map(|name| self.lookup.in_repo(name)) {
             if matches!(self.client.head(commit, &name, true)?, Found::File(_)) {
                 other = Some(name);
                 break;
             }
         }
-        let looked_for = [SINGLE_FILE, INDEX_FILE].map(|name| self.lookup.in_repo(name)).into();
+        let looked_for = WEIGHTS.into_iter().flat_map(<[&str; 2]>::from);
+        let looked_for = looked_for.map(|name| self.lookup.in_repo(name)).collect();
         Ok(HubError::NoWeights { repo: self.lookup.repo.into(), looked_for, other })
     }
 }
@@ -263,18 +267,18 @@ impl Snapshot<'_> {
     /// Whether a model, or a processor alone, can be opened.
     fn is_usable(&self) -> bool {
         match self.has(CONFIG_FILE) {
-            true => self.has(SINGLE_FILE) || self.has_all_shards(),
+            true => WEIGHTS.iter().any(|(single, index)| self.has(single) || self.has_all_shards(index)),
             false => PROCESSOR_FILES.iter().any(|name| self.has(name)),
         }
     }
 
-    fn has_all_shards(&self) -> bool {
-        self.has(INDEX_FILE) && self.shards().is_ok_and(|shards| shards.iter().all(|shard| self.has(shard)))
+    fn has_all_shards(&self, index: &str) -> bool {
+        self.has(index) && self.shards(index).is_ok_and(|shards| shards.iter().all(|shard| self.has(shard)))
     }
 
-    /// The shards that the index names.
-    fn shards(&self) -> Result<BTreeSet<String>, CheckpointError> {
-        let index = self.folder().join(INDEX_FILE);
+    /// The shards that an index names.
+    fn shards(&self, index: &str) -> Result<BTreeSet<String>, CheckpointError> {
+        let index = self.folder().join(index);
         let bytes = files::read_small(&index, MAX_INDEX_BYTES)?.unwrap_or_default();
         shard_names(&index, &bytes)
     }

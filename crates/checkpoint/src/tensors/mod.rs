@@ -22,7 +22,7 @@ mod store;
 
 pub use archive::Archive;
 pub(crate) use encode::{file_dtype, torch_dtype};
-pub(crate) use open::{INDEX_FILE, SINGLE_FILE, shard_names};
+pub(crate) use open::{INDEX_FILE, OTHER_FORMATS, SINGLE_FILE, WEIGHTS, shard_names};
 pub use safetensors::Dtype;
 
 /// The tensors of a checkpoint.

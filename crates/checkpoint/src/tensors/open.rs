@@ -25,17 +25,19 @@ pub(crate) const INDEX_FILE: &str = "model.safetensors.index.json";
 const SINGLE_PICKLE: &str = "pytorch_model.bin";
 /// The index of a sharded checkpoint of older versions.
 const PICKLE_INDEX: &str = "pytorch_model.bin.index.json";
+/// What Transformers takes, in its order: one file, else an index and its shards.
+pub(crate) const WEIGHTS: [(&str, &str); 2] = [(SINGLE_FILE, INDEX_FILE), (SINGLE_PICKLE, PICKLE_INDEX)];
 /// How original files end, which have names of their own.
 const PICKLE_ENDINGS: [&str; 2] = ["pth", "pt"];
 /// Weights of other formats, named when nothing else is there.
-const OTHER_FORMATS: [&str; 2] = ["tf_model.h5", "flax_model.msgpack"];
+pub(crate) const OTHER_FORMATS: [&str; 2] = ["tf_model.h5", "flax_model.msgpack"];
 
 impl Tensors {
     /// Opens the weights of a folder: what Transformers takes, in its order, and else the only file of `torch.save`.
     pub(crate) fn open(folder: &Path, config: &ModelConfig) -> Result<Self, CheckpointError> {
         let mut tensors = Self::empty(folder, Convention::hub(config));
-        for single in [SINGLE_FILE, INDEX_FILE, SINGLE_PICKLE, PICKLE_INDEX] {
-            if tensors.add_weights(folder, single)? {
+        for name in WEIGHTS.into_iter().flat_map(<[&str; 2]>::from) {
+            if tensors.add_weights(folder, name)? {
                 tensors.place_all(config)?;
                 return Ok(tensors);
             }

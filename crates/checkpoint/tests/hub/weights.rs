@@ -3,6 +3,7 @@
 use dinoxide_checkpoint::hub::HubError;
 use dinoxide_checkpoint::{Checkpoint, CheckpointError};
 use serde_json::json;
+use std::path::Path;
 
 use crate::hub::{Cache, Hub, WEIGHTS, dinov2};
 
@@ -62,22 +63,57 @@ fn a_shard_that_is_not_there_is_named() {
     assert_eq!(error.to_string(), told);
 }
 
-#[test]
-fn a_pickle_is_named_with_the_way_to_convert_it() {
-    for name in ["pytorch_model.bin", "pytorch_model.bin.index.json"] {
-        let mut hub = dinov2();
-        let bytes = hub.files.remove(WEIGHTS).unwrap();
-        hub.files.insert(name.into(), bytes);
-        let server = hub.serve();
-        let error = Cache::new().fails(&server);
-        assert!(matches!(&error, HubError::NoWeights { other: Some(other), .. } if other == name), "{error}");
-        assert!(error.hint().unwrap().contains("save_pretrained"), "{error}");
-        assert!(server.gets(name).is_empty());
+/// The fixture whose weights are files of `torch.save`, as a hub.
+fn pickled(file: &str) -> Hub {
+    let mut hub = dinov2();
+    hub.files.remove(WEIGHTS);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(file);
+    hub.files.insert("config.json".into(), std::fs::read(folder.join("config.json")).unwrap());
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        if name.starts_with("pytorch_model") {
+            hub.files.insert(name, std::fs::read(path).unwrap());
+        }
     }
+    hub
+}
+
+#[test]
+fn files_of_torch_save_are_brought_where_there_are_no_safetensors() {
+    for (fixture, file) in [
+        ("dinov2-nomask-bin", "pytorch_model.bin"),
+        ("dinov2-no-qkv-bias-sharded-bin", "pytorch_model.bin.index.json"),
+    ] {
+        let hub = pickled(fixture);
+        assert!(hub.files.contains_key(file));
+        let (cache, server) = (Cache::new(), hub.serve());
+        let located = cache.fetch(&server).unwrap();
+        Checkpoint::open(&located.dir).unwrap();
+        server.take();
+        cache.fetch(&server).unwrap();
+        assert_eq!(server.take().len(), 1, "all of it is there");
+    }
+}
+
+#[test]
+fn other_formats_are_named_with_the_way_to_convert_them() {
+    let mut hub = dinov2();
+    let bytes = hub.files.remove(WEIGHTS).unwrap();
+    hub.files.insert("tf_model.h5".into(), bytes);
+    let server = hub.serve();
+    let error = Cache::new().fails(&server);
+    assert!(
+        matches!(&error, HubError::NoWeights { other: Some(other), .. } if other == "tf_model.h5"),
+        "{error}"
+    );
+    assert!(error.hint().unwrap().contains("save_pretrained"), "{error}");
+    assert!(server.gets("tf_model.h5").is_empty());
     let mut hub = dinov2();
     hub.files.remove(WEIGHTS);
     let error = Cache::new().fails(&hub.serve());
-    let told = "looked for model.safetensors, model.safetensors.index.json";
+    let told = "looked for model.safetensors, model.safetensors.index.json, pytorch_model.bin, \
+                pytorch_model.bin.index.json";
     assert!(error.to_string().ends_with(told), "{error}");
 }
 
