@@ -10,7 +10,7 @@ use dinoxide_checkpoint::{
 };
 use dinoxide_kernels::ContextOptions;
 use dinoxide_model::Classifier;
-use ndarray::{Array2, ArrayView2, Axis, Slice};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, Slice};
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
 /// A DINOv2 model (with or without registers) with a linear classifier over CLS and the mean of the patches. A clone shares everything.
@@ -32,6 +32,16 @@ pub struct ImageClassifierOutputs {
 }
 
 impl ImageClassifierOutputs {
+    /// The class of the highest logit of each item (`logits.argmax(-1)`), the first of equal ones.
+    #[must_use]
+    pub fn argmax(&self) -> Vec<usize> {
+        let best = |row: ArrayView1<'_, f32>| {
+            let higher = |best: usize, class: usize| if row[class] > row[best] { class } else { best };
+            (0..row.len()).reduce(higher).unwrap_or(0)
+        };
+        self.logits.rows().into_iter().map(best).collect()
+    }
+
     /// B.
     #[must_use]
     pub fn batch(&self) -> usize {
@@ -94,6 +104,12 @@ impl ImageClassifier {
     #[must_use]
     pub fn config(&self) -> &ModelConfig {
         self.model.config()
+    }
+
+    /// The name of a class, if the config has one for it (`config.id2label[class]`).
+    #[must_use]
+    pub fn label(&self, class: usize) -> Option<&str> {
+        self.config().common().label(class)
     }
 
     /// Logits of `pixel_values` [B, C, H, W].

@@ -6,7 +6,7 @@ use crate::{
 };
 use dinoxide_kernels::ContextOptions;
 use ndarray::{Array1, Axis};
-use std::{ffi::OsStr, ops::ControlFlow, path::Path};
+use std::{ffi::OsStr, path::Path};
 
 /// How pictures become embeddings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -73,16 +73,26 @@ impl Embedder {
         if self.options.pool == Pooling::ClsMean { 2 * width } else { width }
     }
 
-    /// Embeds picture files. `sink` gets, in the order of `paths`, the index of each file and its embedding [`Self::dim`]
-    /// or its error; it may stop the work.
-    pub fn embed_files<P: AsRef<Path> + Sync>(
-        &self,
-        paths: &[P],
-        sink: &mut dyn FnMut(usize, Result<Array1<f32>, Error>) -> ControlFlow<()>,
-    ) {
-        let options = self.file_options();
+    /// Embeds picture files, as the iterator is asked: each file, in order, with its embedding of [`Self::dim`] values or its error.
+    /// Files of any sizes and any number: what is decoded ahead is bounded, those of one size go through the model together, and
+    /// one bad picture is one error.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), dinoxide::Error> {
+    /// # let paths = ["chelsea.png", "rocket.jpg"].map(|name| format!("{}/../../pictures/{name}", env!("CARGO_MANIFEST_DIR")));
+    /// let embedder = dinoxide::Embedder::from_pretrained("builtin:tiny")?;
+    /// for (path, embedding) in embedder.embed(paths) {
+    ///     println!("{path}: {}", embedding?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn embed<I>(&self, paths: I) -> impl Iterator<Item = (I::Item, Result<Array1<f32>, Error>)>
+    where
+        I: IntoIterator<Item: AsRef<Path> + Sync>,
+    {
         let pool = |outputs: Outputs| (0..outputs.batch()).map(|item| self.pool(&outputs, item)).collect();
-        files::for_each_file_mapped(&self.model, &self.processor, &options, paths, &pool, sink);
+        files::run_files_mapped(&self.model, &self.processor, self.file_options(), paths, pool)
     }
 
     /// The embedding of item `item` of a forward's outputs.

@@ -4,10 +4,11 @@ use dinoxide_checkpoint::CheckpointError;
 use dinoxide_image::ImageError;
 use dinoxide_kernels::KernelError;
 use dinoxide_model::ModelError;
-use std::path::PathBuf;
+use std::{error::Error as _, fmt, path::PathBuf};
 
-/// Errors of this crate. The message says what and where; [`Error::hint`] says what to do.
-#[derive(Debug, thiserror::Error)]
+/// Errors of this crate. The message says what and where; [`Error::hint`] says what to do. `{:?}`, which is how a `main` that returns
+/// an error shows it, gives message, causes and hint, a line each.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The checkpoint cannot be found or read.
@@ -29,6 +30,24 @@ pub enum Error {
         expected: &'static str,
         /// `model_type` of the checkpoint.
         got: &'static str,
+    },
+    /// A processor of another kind than the class that was asked for.
+    #[error("a {got}, expected a {expected}")]
+    WrongProcessor {
+        /// `image_processor_type` of the class.
+        expected: &'static str,
+        /// `image_processor_type` of the checkpoint.
+        got: &'static str,
+    },
+    /// Pictures that came out of the processor with different sizes, where they are to be one batch.
+    #[error("picture {index} is {}x{} pixels once processed, the first one {}x{}", got.0, got.1, expected.0, expected.1)]
+    MixedSizes {
+        /// Its place among the pictures.
+        index: usize,
+        /// Height and width of the first picture.
+        expected: (usize, usize),
+        /// Its height and width.
+        got: (usize, usize),
     },
     /// A processor option that cannot be carried out.
     #[error("processor option `{option}`: {reason}")]
@@ -75,6 +94,13 @@ impl Error {
         match self {
             Self::Checkpoint(error) => error.hint(),
             Self::Model(ModelError::Checkpoint(error)) => error.hint(),
+            Self::WrongFamily { .. } => {
+                Some("`AutoModel` and the other `Auto` classes take any family".into())
+            }
+            Self::WrongProcessor { .. } => Some("`AutoImageProcessor` takes either kind".into()),
+            Self::MixedSizes { .. } => Some(
+                "crop or resize to one size, or let `Embedder` or `for_each_file` group them by size".into(),
+            ),
             _ => None,
         }
     }
@@ -83,5 +109,35 @@ impl Error {
     #[must_use]
     pub fn is_users_fault(&self) -> bool {
         !matches!(self, Self::Kernel(KernelError::Threads { .. } | KernelError::Memory { .. }))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        let mut cause = self.source();
+        while let Some(error) = cause {
+            write!(f, "\n  caused by: {error}")?;
+            cause = error.source();
+        }
+        self.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io;
+
+    #[test]
+    fn the_debug_form_is_message_causes_and_hint_a_line_each() {
+        let source = io::Error::new(io::ErrorKind::PermissionDenied, "not yours").into();
+        let error = Error::from(CheckpointError::Io { path: "config.json".into(), source });
+        let lines: Vec<_> = format!("{error:?}").lines().map(str::to_owned).collect();
+        assert_eq!(lines[0], error.to_string());
+        assert_eq!(lines[1], "  caused by: not yours");
+        let error = Error::WrongProcessor { expected: "BitImageProcessor", got: "DINOv3ViTImageProcessor" };
+        let told = "a DINOv3ViTImageProcessor, expected a BitImageProcessor\n  hint: `AutoImageProcessor` takes either kind";
+        assert_eq!(format!("{error:?}"), told);
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Work goes in waves. A wave decodes consecutive files on all threads until it holds enough pictures, or enough
 //! bytes; then its pictures of one size go through the model together, the first waiting one always among them, and
-//! what is ready is given back before the next batch. So memory does not grow with the number of files, results come
+//! what is ready is given back before the next batch, and nothing is done before it is asked for. So memory does not grow with the number of files, results come
 //! as they are made, and one bad picture is one error.
 
 use crate::{Error, ImageProcessor, Inputs, Model, OutputHiddenStates, Runner};
 use ndarray::{Array3, Array4, ArrayView4, Axis, stack};
 use std::{
+    collections::VecDeque,
     ops::ControlFlow,
     path::Path,
     sync::{
@@ -56,8 +57,37 @@ impl FileOptions {
     }
 }
 
-/// Runs a model, backbone or classifier on picture files. `sink` gets, in the order of `paths`, the index of each file and its
-/// outputs (a batch of one) or its error; it may stop the work.
+/// Runs a model, backbone or classifier on picture files, as the iterator is asked: each file, in order, with its outputs (a batch of
+/// one) or its error. Files are taken from `paths` as they are needed, so there may be any number of them.
+pub fn run_files<'a, R: Runner, I>(
+    runner: &'a R,
+    processor: &'a ImageProcessor,
+    options: FileOptions,
+    paths: I,
+) -> impl Iterator<Item = (I::Item, Result<R::Outputs, Error>)> + use<'a, R, I>
+where
+    I: IntoIterator<Item: AsRef<Path> + Sync>,
+{
+    run_files_mapped(runner, processor, options, paths, R::into_items)
+}
+
+/// As [`run_files`], with what is wanted of each picture of a batch taken out of its outputs by `map`.
+pub(crate) fn run_files_mapped<'a, R: Runner, I, T>(
+    runner: &'a R,
+    processor: &'a ImageProcessor,
+    options: FileOptions,
+    paths: I,
+    map: impl Fn(R::Outputs) -> Vec<T>,
+) -> impl Iterator<Item = (I::Item, Result<T, Error>)>
+where
+    I: IntoIterator<Item: AsRef<Path> + Sync>,
+{
+    let (paths, wave) = (paths.into_iter().fuse(), Wave::new(Vec::new()));
+    Waves { runner, processor, options, paths, map, pending: VecDeque::new(), wave }
+}
+
+/// Runs a model, backbone or classifier on picture files, as [`run_files`]. `sink` gets the index of each file and its outputs; it may
+/// stop the work.
 pub fn for_each_file<R: Runner, P: AsRef<Path> + Sync>(
     runner: &R,
     processor: &ImageProcessor,
@@ -65,33 +95,51 @@ pub fn for_each_file<R: Runner, P: AsRef<Path> + Sync>(
     paths: &[P],
     sink: &mut dyn FnMut(usize, Result<R::Outputs, Error>) -> ControlFlow<()>,
 ) {
-    for_each_file_mapped(runner, processor, options, paths, &R::into_items, sink);
+    for (index, (_, outputs)) in run_files(runner, processor, options.clone(), paths).enumerate() {
+        if sink(index, outputs).is_break() {
+            return;
+        }
+    }
 }
 
-/// As [`for_each_file`], with what is wanted of each picture of a batch taken out of its outputs by `map`.
-pub(crate) fn for_each_file_mapped<R: Runner, P: AsRef<Path> + Sync, T>(
-    runner: &R,
-    processor: &ImageProcessor,
-    options: &FileOptions,
-    paths: &[P],
-    map: &dyn Fn(R::Outputs) -> Vec<T>,
-    sink: &mut dyn FnMut(usize, Result<T, Error>) -> ControlFlow<()>,
-) {
-    let (model, mut first) = (runner.base(), 0);
-    while first < paths.len() {
-        let mut wave = Wave::new(decode_wave(model, processor, options.batch, &paths[first..]));
+/// The state between two results.
+struct Waves<'a, R, I: Iterator, F, T> {
+    runner: &'a R,
+    processor: &'a ImageProcessor,
+    options: FileOptions,
+    paths: I,
+    map: F,
+    /// Taken from `paths` and not given back; those of the wave first.
+    pending: VecDeque<I::Item>,
+    wave: Wave<T>,
+}
+
+impl<R, I, F, T> Iterator for Waves<'_, R, I, F, T>
+where
+    R: Runner,
+    I: Iterator<Item: AsRef<Path> + Sync>,
+    F: Fn(R::Outputs) -> Vec<T>,
+{
+    type Item = (I::Item, Result<T, Error>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let model = self.runner.base();
         loop {
-            for (index, result) in wave.take_ready() {
-                if sink(first + index, result).is_break() {
-                    return;
-                }
+            if let Some(result) = self.wave.next_ready() {
+                return Some((self.pending.pop_front()?, result));
             }
-            let Some(batch) = wave.next_batch(|pixels| batch_size(model, options, pixels.dim())) else {
-                break;
-            };
-            forward_batch(runner, options, &batch, map, &mut wave);
+            let size = |pixels: &Array3<f32>| batch_size(model, &self.options, pixels.dim());
+            if let Some(batch) = self.wave.next_batch(size) {
+                forward_batch(self.runner, &self.options, &batch, &self.map, &mut self.wave);
+                continue;
+            }
+            let missing = most_in_wave(self.options.batch).saturating_sub(self.pending.len());
+            self.pending.extend(self.paths.by_ref().take(missing));
+            if self.pending.is_empty() {
+                return None;
+            }
+            self.wave = Wave::new(decode_wave(model, self.processor, self.pending.make_contiguous()));
         }
-        first += wave.results.len();
     }
 }
 
@@ -120,14 +168,11 @@ impl<T> Wave<T> {
         Self { waiting, results, given: 0 }
     }
 
-    /// The results at the front that are there, each once.
-    fn take_ready(&mut self) -> Vec<(usize, Result<T, Error>)> {
-        let mut ready = Vec::new();
-        while let Some(result) = self.results.get_mut(self.given).and_then(Option::take) {
-            ready.push((self.given, result));
-            self.given += 1;
-        }
-        ready
+    /// The result at the front, once, if it is there.
+    fn next_ready(&mut self) -> Option<Result<T, Error>> {
+        let result = self.results.get_mut(self.given)?.take()?;
+        self.given += 1;
+        Some(result)
     }
 
     /// The first waiting picture, and as many others of its size as fit; nothing when none waits.
@@ -172,15 +217,19 @@ fn batch_size(model: &Model, options: &FileOptions, (_, height, width): (usize, 
     (TOKENS_PER_BATCH / patches.max(1)).min(by_bytes).clamp(1, MAX_CHOSEN_BATCH)
 }
 
+/// Most files that a wave decodes.
+fn most_in_wave(batch: usize) -> usize {
+    let batch = if batch > 0 { batch } else { MAX_CHOSEN_BATCH };
+    batch.saturating_mul(BATCHES_PER_WAVE)
+}
+
 /// Decodes a run of files from the start of `paths`; at least one.
 fn decode_wave<P: AsRef<Path> + Sync>(
     model: &Model,
     processor: &ImageProcessor,
-    batch: usize,
     paths: &[P],
 ) -> Vec<Result<Array3<f32>, Error>> {
-    let most = if batch > 0 { batch } else { MAX_CHOSEN_BATCH };
-    let most = most.saturating_mul(BATCHES_PER_WAVE).min(paths.len());
+    let most = paths.len();
     let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let decoded = Mutex::new(Vec::with_capacity(most));
     // Indices are handed out in order and each one taken is finished, so what is decoded is a run without gaps.
@@ -205,7 +254,7 @@ fn forward_batch<R: Runner, T>(
     runner: &R,
     options: &FileOptions,
     batch: &[(usize, Array3<f32>)],
-    map: &dyn Fn(R::Outputs) -> Vec<T>,
+    map: &impl Fn(R::Outputs) -> Vec<T>,
     wave: &mut Wave<T>,
 ) {
     match forward(runner, options, batch) {
@@ -260,13 +309,14 @@ mod tests {
     #[test]
     fn results_are_given_back_in_order_as_soon_as_they_are_there() {
         let mut wave = Wave::new(vec![picture(1), failed(), picture(2), picture(1)]);
-        let places =
-            |ready: Vec<(usize, Result<char, Error>)>| ready.into_iter().map(|(i, _)| i).collect::<Vec<_>>();
-        assert_eq!(places(wave.take_ready()), [0; 0]);
+        let ready = |wave: &mut Wave<char>| {
+            std::iter::from_fn(|| wave.next_ready()).map(|result| result.unwrap_or('!')).collect::<String>()
+        };
+        assert_eq!(ready(&mut wave), "");
         (wave.results[0], wave.results[3]) = (Some(Ok('a')), Some(Ok('d')));
-        assert_eq!(places(wave.take_ready()), [0, 1]);
+        assert_eq!(ready(&mut wave), "a!");
         wave.results[2] = Some(Ok('c'));
-        assert_eq!(places(wave.take_ready()), [2, 3]);
-        assert_eq!(places(wave.take_ready()), [0; 0]);
+        assert_eq!(ready(&mut wave), "cd");
+        assert_eq!(ready(&mut wave), "");
     }
 }

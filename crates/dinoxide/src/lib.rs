@@ -34,6 +34,7 @@
 
 mod backbone;
 mod classifier;
+mod configs;
 mod embedder;
 mod error;
 mod files;
@@ -42,21 +43,24 @@ mod model;
 mod patch_fit;
 mod pipeline;
 mod pooling;
+mod preprocess;
 mod pretrained;
 mod processor;
+mod processor_class;
 mod runner;
 mod source;
 mod verify;
 
 pub use backbone::Backbone;
 pub use classifier::{ImageClassifier, ImageClassifierOutputs};
+pub use configs::PreTrainedConfig;
 pub use dinoxide_checkpoint::{
     Archive, Checkpoint, CheckpointError, Dtype, Head, LoadingInfo, ProcessorConfig, SaveOptions, ShardSize,
     TensorView,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },
-    hub, layout,
+    hub, layout, processor_config,
 };
 pub use dinoxide_image::{
     DecodeOptions, ImageError, Limits, Picture, ProcessorSpec, Rgb8, decode, decode_file,
@@ -68,7 +72,7 @@ pub use dinoxide_model::{
 };
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
-pub use files::{FileOptions, for_each_file};
+pub use files::{FileOptions, for_each_file, run_files};
 pub use golden::Golden;
 pub use model::Model;
 /// The arrays of inputs and outputs.
@@ -76,13 +80,18 @@ pub use ndarray;
 pub use patch_fit::PatchFit;
 pub use pipeline::{ClassifyOptions, FunctionToApply, Pipeline, Prediction};
 pub use pooling::{Pooling, normalize};
+pub use preprocess::load_image;
 pub use pretrained::{
-    AutoBackbone, AutoModel, AutoModelForImageClassification, DINOv3ConvNextBackbone, DINOv3ConvNextModel,
-    DINOv3ViTBackbone, DINOv3ViTModel, Dinov2Backbone, Dinov2ForImageClassification, Dinov2Model,
-    Dinov2WithRegistersBackbone, Dinov2WithRegistersForImageClassification, Dinov2WithRegistersModel,
-    FamilyConfig, Pretrained, Typed,
+    AutoBackbone, AutoConfig, AutoModel, AutoModelForImageClassification, DINOv3ConvNextBackbone,
+    DINOv3ConvNextModel, DINOv3ViTBackbone, DINOv3ViTModel, Dinov2Backbone, Dinov2ForImageClassification,
+    Dinov2Model, Dinov2WithRegistersBackbone, Dinov2WithRegistersForImageClassification,
+    Dinov2WithRegistersModel, FamilyConfig, Pretrained, Typed,
 };
 pub use processor::ImageProcessor;
+pub use processor_class::{
+    AutoImageProcessor, Bit, BitImageProcessor, DINOv3ViT, DINOv3ViTImageProcessor, ProcessorClass,
+    TypedProcessor,
+};
 pub use runner::Runner;
 pub use source::{BUILTIN_TINY, LoadOptions, open};
 pub use verify::{Row, hash32, verify};

@@ -9,7 +9,7 @@ use crate::{
 use dinoxide_checkpoint::config::{CommonConfig, ProblemType};
 use dinoxide_image::Picture;
 use ndarray::{Array2, Array3, Axis};
-use std::{cmp::Ordering, ffi::OsStr, ops::ControlFlow, path::Path};
+use std::{cmp::Ordering, ffi::OsStr, path::Path};
 
 /// A model with its processor, for one task.
 ///
@@ -55,14 +55,9 @@ impl<T: Pretrained + Runner> Pipeline<T> {
         paths: &[P],
         map: impl Fn(T::Outputs) -> U,
     ) -> Vec<Result<U, Error>> {
-        let mut results = Vec::with_capacity(paths.len());
         let map = |outputs| T::into_items(outputs).into_iter().map(&map).collect();
-        let mut sink = |_, result| {
-            results.push(result);
-            ControlFlow::Continue(())
-        };
-        files::for_each_file_mapped(&self.model, &self.processor, &file_options(), paths, &map, &mut sink);
-        results
+        let results = files::run_files_mapped(&self.model, &self.processor, file_options(), paths, map);
+        results.map(|(_, result)| result).collect()
     }
 }
 

@@ -165,6 +165,8 @@ pub type DINOv3ViTBackbone = Typed<DINOv3ViTConfig, Backbone>;
 pub type DINOv3ConvNextModel = Typed<DINOv3ConvNextConfig, Model>;
 /// DINOv3 ConvNeXt as a backbone.
 pub type DINOv3ConvNextBackbone = Typed<DINOv3ConvNextConfig, Backbone>;
+/// Transformers' name for [`ModelConfig`]: of any family.
+pub type AutoConfig = ModelConfig;
 /// Transformers' name for [`Model`]: of any family.
 pub type AutoModel = Model;
 /// Transformers' name for [`Backbone`]: of any family.

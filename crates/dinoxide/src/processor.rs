@@ -3,7 +3,7 @@
 use crate::{Error, LoadOptions, PatchFit, patch_fit::Fit, source};
 use dinoxide_checkpoint::{
     Checkpoint, ProcessorConfig,
-    processor_config::{ProcessorKind, SizeSpec},
+    processor_config::{ProcessorKind, Resample as ConfigResample, SizeSpec},
 };
 use dinoxide_image::{
     DecodeOptions, HeightWidth, ImageError, Normalize, Order, Picture, PixelValues, ProcessorSpec, Resample,
@@ -20,15 +20,24 @@ pub struct ImageProcessor {
     decode: DecodeOptions,
     pads_to_largest: bool,
     fit: Option<Fit>,
+    config: ProcessorConfig,
 }
 
 impl ImageProcessor {
-    /// Opens a checkpoint (see [`crate::open`]) and takes its processor.
+    /// The processor of a checkpoint (see [`crate::open`]), which need not have weights; those of a hub id are not downloaded.
     ///
     /// # Errors
-    /// As [`crate::open`] and [`ImageProcessor::from_checkpoint`].
+    /// No such checkpoint, no processor config, a damaged one, or an option that cannot be carried out.
     pub fn from_pretrained(model: impl AsRef<OsStr>) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open(model, &LoadOptions::default())?)
+        Self::from_pretrained_with(model, &LoadOptions::default())
+    }
+
+    /// The same with options, of which those count that say where to look.
+    ///
+    /// # Errors
+    /// As [`Self::from_pretrained`].
+    pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
+        Self::from_config(&source::processor_config(model.as_ref(), options)?)
     }
 
     /// The processor of a checkpoint.
@@ -46,7 +55,44 @@ impl ImageProcessor {
     pub fn from_config(config: &ProcessorConfig) -> Result<Self, Error> {
         // Only the torchvision Bit processor pads; the DINOv3 one ignores the flag.
         let pads = config.do_pad && config.pad_size.is_none() && config.kind == ProcessorKind::Bit;
-        Ok(Self { spec: spec(config)?, decode: DecodeOptions::default(), pads_to_largest: pads, fit: None })
+        let (spec, config) = (spec(config)?, config.clone());
+        Ok(Self { spec, decode: DecodeOptions::default(), pads_to_largest: pads, fit: None, config })
+    }
+
+    /// The class.
+    #[must_use]
+    pub fn kind(&self) -> ProcessorKind {
+        self.config.kind
+    }
+
+    /// The config, with what [`Self::with_size`] and [`Self::without_crop`] made of it. A [`PatchFit`], and how files are read, are no part
+    /// of it.
+    #[must_use]
+    pub fn config(&self) -> ProcessorConfig {
+        let mut config = self.config.clone();
+        if let Some(resize) = self.spec.resize {
+            (config.do_resize, config.size) = (true, Some(size_spec(resize.size)));
+            config.resample = Some(match resize.resample {
+                Resample::Nearest => ConfigResample::Nearest,
+                Resample::Lanczos => ConfigResample::Lanczos,
+                Resample::Bilinear => ConfigResample::Bilinear,
+                Resample::Bicubic => ConfigResample::Bicubic,
+            });
+        }
+        config.do_center_crop = self.spec.center_crop.is_some();
+        if let Some(HeightWidth { height, width }) = self.spec.center_crop {
+            config.crop_size = Some(SizeSpec::HeightWidth { height, width });
+        }
+        config
+    }
+
+    /// Writes [`Self::config`] as `preprocessor_config.json` to a folder, which is made where there is none, in the form that
+    /// Transformers reads and writes.
+    ///
+    /// # Errors
+    /// A place that cannot be written to.
+    pub fn save_pretrained(&self, dir: impl AsRef<Path>) -> Result<(), Error> {
+        Ok(self.config().save_pretrained(dir.as_ref())?)
     }
 
     /// The steps.
@@ -251,6 +297,20 @@ fn resize_size(size: SizeSpec) -> Size {
     }
 }
 
+/// The other way round.
+fn size_spec(size: Size) -> SizeSpec {
+    match size {
+        Size::Exact { height, width } => SizeSpec::HeightWidth { height, width },
+        Size::ShortestEdge(shortest_edge) => SizeSpec::ShortestEdge { shortest_edge },
+        Size::ShortestLongestEdge { shortest_edge, longest_edge } => {
+            SizeSpec::ShortestLongestEdge { shortest_edge, longest_edge }
+        }
+        Size::LongestEdge(longest_edge) => SizeSpec::LongestEdge { longest_edge },
+        Size::MaxHeightWidth { max_height, max_width } => SizeSpec::MaxHeightWidth { max_height, max_width },
+        Size::MinMaxPixels { min_pixels, max_pixels } => SizeSpec::PixelBounds { min_pixels, max_pixels },
+    }
+}
+
 /// A size that must be a height and a width.
 fn exact(option: &'static str, size: SizeSpec) -> Result<HeightWidth, Error> {
     match size {
@@ -288,6 +348,18 @@ mod tests {
         assert_eq!((resized(&processor), processor.spec.center_crop), (Size::ShortestEdge(224), None));
         let processor = bit(SizeSpec::ShortestEdge { shortest_edge: 256 }).with_size(518, 518).without_crop();
         assert_eq!((resized(&processor), processor.spec.center_crop), (Size::ShortestEdge(518), None));
+    }
+
+    #[test]
+    fn a_config_says_what_sizes_were_changed_to_and_makes_the_same_processor() {
+        for kind in ProcessorKind::ALL {
+            let plain = ImageProcessor::from_config(&ProcessorConfig::new(kind)).unwrap();
+            assert_eq!(plain.config(), ProcessorConfig::new(kind));
+            for changed in [plain.clone().with_size(518, 392), plain.with_size(64, 64).without_crop()] {
+                let again = ImageProcessor::from_config(&changed.config()).unwrap();
+                assert_eq!(again.spec(), changed.spec());
+            }
+        }
     }
 
     #[test]

@@ -2,19 +2,27 @@
 
 use crate::{Error, Head, pretrained::Pretrained};
 use dinoxide_checkpoint::{
-    Checkpoint, InitOptions, OpenOptions,
+    Checkpoint, CheckpointError, InitOptions, OpenOptions, ProcessorConfig,
     config::{ModelConfig, TorchDtype},
     hub,
 };
 use dinoxide_kernels::ContextOptions;
 use serde_json::{Map, Value};
-use std::{ffi::OsStr, path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The name of the built-in model.
 ///
 /// A small DINOv2 with registers whose weights are **random**: it shows that an installation works, and serves tests and
 /// first tries without a network. Its embeddings mean nothing.
 pub const BUILTIN_TINY: &str = "builtin:tiny";
+/// Its files.
+const BUILTIN_CONFIG: &[u8] = include_bytes!("../builtin/config.json");
+const BUILTIN_PROCESSOR: &[u8] = include_bytes!("../builtin/preprocessor_config.json");
+const BUILTIN_WEIGHTS: &[u8] = include_bytes!("../builtin/model.safetensors");
 
 /// Where to look for a checkpoint, and how to open and run it.
 ///
@@ -94,10 +102,49 @@ pub(crate) fn open_as(
         return builtin_tiny(&open_options);
     }
     let located = hub::fetch(model, &hub_options(options))?;
+    tell(options, &located);
+    Ok(Checkpoint::open_with(&located.dir, &open_options)?)
+}
+
+/// The config of a checkpoint, without its weights.
+pub(crate) fn config(model: &OsStr, options: &LoadOptions) -> Result<ModelConfig, Error> {
+    let path = Path::new("config.json");
+    Ok(match config_folder(model, options)? {
+        Some(dir) => ModelConfig::open(&dir)?.with_overrides(&dir.join(path), &options.overrides)?,
+        None => ModelConfig::from_json_with(path, BUILTIN_CONFIG, &options.overrides)?,
+    })
+}
+
+/// The processor config of a checkpoint, without its weights.
+pub(crate) fn processor_config(model: &OsStr, options: &LoadOptions) -> Result<ProcessorConfig, Error> {
+    let Some(dir) = config_folder(model, options)? else {
+        return Ok(ProcessorConfig::from_json(
+            Path::new("preprocessor_config.json"),
+            BUILTIN_PROCESSOR,
+            None,
+        )?);
+    };
+    // The family serves files that name no type; a processor needs no model beside it.
+    let family = ModelConfig::open(&dir).ok().map(|config| config.family());
+    Ok(ProcessorConfig::open(&dir, family)?.ok_or(CheckpointError::NoProcessor { path: dir })?)
+}
+
+/// The folder of a checkpoint's configs; nothing for the built-in one.
+fn config_folder(model: &OsStr, options: &LoadOptions) -> Result<Option<PathBuf>, Error> {
+    if model == BUILTIN_TINY {
+        return Ok(None);
+    }
+    let hub_options = hub::HubOptions { weights: false, ..hub_options(options) };
+    let located = hub::fetch(model, &hub_options)?;
+    tell(options, &located);
+    Ok(Some(located.dir))
+}
+
+/// Passes warnings on to who listens.
+fn tell(options: &LoadOptions, located: &hub::Located) {
     if let Some(progress) = &options.progress {
         located.warnings.iter().for_each(|warning| progress.warn(warning));
     }
-    Ok(Checkpoint::open_with(&located.dir, &open_options)?)
 }
 
 fn hub_options(options: &LoadOptions) -> hub::HubOptions {
@@ -119,8 +166,5 @@ pub(crate) fn fresh<T: Pretrained>(config: ModelConfig, seed: u64) -> Result<T, 
 }
 
 fn builtin_tiny(options: &OpenOptions) -> Result<Checkpoint, Error> {
-    let config = include_bytes!("../builtin/config.json");
-    let processor = include_bytes!("../builtin/preprocessor_config.json");
-    let weights: &'static [u8] = include_bytes!("../builtin/model.safetensors");
-    Ok(Checkpoint::from_bytes_with(config, Some(processor), weights, options)?)
+    Ok(Checkpoint::from_bytes_with(BUILTIN_CONFIG, Some(BUILTIN_PROCESSOR), BUILTIN_WEIGHTS, options)?)
 }

@@ -2,7 +2,8 @@
 //!
 //! A revision becomes a commit with the first answer, and everything after is of that commit, so that a push in between cannot
 //! mix two. Then `config.json`, the processor's files where there are any, and the weights: `model.safetensors`, else its index
-//! and every shard that it names, else the same of `pytorch_model.bin`. The config is read before the weights are fetched: another family's would be for nothing.
+//! and every shard that it names, else the same of `pytorch_model.bin`. The config is read before the weights are fetched:
+//! another family's would be for nothing. Where only a config is wanted, weights are left where they are.
 //! `refs/<revision>` changes last, so that an earlier download stays whole until the new one is.
 
 use std::collections::BTreeSet;
@@ -33,6 +34,7 @@ pub(super) struct Fetch<'a> {
     lookup: &'a Lookup<'a>,
     store: Store,
     client: Client,
+    weights: bool,
     progress: Arc<dyn Progress>,
 }
 
@@ -44,7 +46,12 @@ fn is_commit(revision: &str) -> bool {
 /// Finds or brings the model that `lookup` asks for.
 pub(super) fn bring(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located, CheckpointError> {
     let store = Store::new(&lookup.root, lookup.repo);
-    let snapshot = Snapshot { store: &store, commit: lookup.revision, subfolder: lookup.subfolder };
+    let snapshot = Snapshot {
+        store: &store,
+        commit: lookup.revision,
+        subfolder: lookup.subfolder,
+        weights: options.weights,
+    };
     if is_commit(lookup.revision) && snapshot.is_complete() {
         return lookup.find();
     }
@@ -58,7 +65,7 @@ pub(super) fn bring(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located
     }
     let client = Client::new(lookup.repo, options, network)?;
     let progress = options.progress.clone().unwrap_or_else(|| Arc::new(Silent));
-    match (Fetch { lookup, store, client, progress }.run(), cached) {
+    match (Fetch { lookup, store, client, weights: options.weights, progress }.run(), cached) {
         (Err(CheckpointError::Hub(error)), Some(located)) if error.lets_the_cache_serve() => {
             let commit = located.commit.as_deref().unwrap_or_default();
             let warning = format!("{error}; commit {commit} from the cache is used instead");
@@ -91,9 +98,9 @@ impl Fetch<'_> {
             has_processor |= self.want(&commit, &self.lookup.in_repo(name), MAX_JSON_BYTES)?;
         }
         match (has_config, has_processor) {
-            (true, _) => self.bring_weights(&commit)?,
-            // A processor alone.
-            (false, true) => {}
+            (true, _) if self.weights => self.bring_weights(&commit)?,
+            // Configs alone, or a processor's.
+            (true, _) | (false, true) => {}
             (false, false) => return Err(self.not_a_model().into()),
         }
         self.store.write_ref(self.lookup.revision, &commit)?;
@@ -212,7 +219,8 @@ impl Fetch<'_> {
     }
 
     fn snapshot<'s>(&'s self, commit: &'s str) -> Snapshot<'s> {
-        Snapshot { store: &self.store, commit, subfolder: self.lookup.subfolder }
+        let (store, subfolder) = (&self.store, self.lookup.subfolder);
+        Snapshot { store, commit, subfolder, weights: self.weights }
     }
 
     fn located(&self, commit: String) -> Located {
@@ -246,6 +254,8 @@ struct Snapshot<'a> {
     store: &'a Store,
     commit: &'a str,
     subfolder: Option<&'a str>,
+    /// Whether they count.
+    weights: bool,
 }
 
 impl Snapshot<'_> {
@@ -264,10 +274,13 @@ impl Snapshot<'_> {
         self.is_usable() && PROCESSOR_FILES.iter().all(|name| settled(name)) && settled(CONFIG_FILE)
     }
 
-    /// Whether a model, or a processor alone, can be opened.
+    /// Whether a model (or where no weights are wanted, its config), or a processor alone, can be opened.
     fn is_usable(&self) -> bool {
         match self.has(CONFIG_FILE) {
-            true => WEIGHTS.iter().any(|(single, index)| self.has(single) || self.has_all_shards(index)),
+            true => {
+                !self.weights
+                    || WEIGHTS.iter().any(|(single, index)| self.has(single) || self.has_all_shards(index))
+            }
             false => PROCESSOR_FILES.iter().any(|name| self.has(name)),
         }
     }

@@ -24,6 +24,8 @@ pub struct HubOptions {
     pub offline: bool,
     /// The access token.
     pub token: Token,
+    /// Whether the weights are wanted, besides the configs of model and processor.
+    pub weights: bool,
     /// Who hears how downloads go.
     pub progress: Option<Arc<dyn Progress>>,
     /// Patience with the network.
@@ -48,6 +50,7 @@ impl HubOptions {
             cache_dir: None,
             offline: false,
             token: Token::Implicit,
+            weights: true,
             progress: None,
             network: NetworkOptions::from_env(&env),
             env,

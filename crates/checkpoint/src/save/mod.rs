@@ -14,7 +14,6 @@ use crate::check;
 use crate::checkpoint::{CONFIG_FILE, Checkpoint};
 use crate::config::{TorchDtype, python_json};
 use crate::error::CheckpointError;
-use crate::files;
 use crate::head::Head;
 use crate::layout;
 use crate::loading::CLASSIFIER;
@@ -22,6 +21,7 @@ use crate::names::module_names;
 use crate::processor_config::PREPROCESSOR_FILE;
 use crate::tensors::{INDEX_FILE, SINGLE_FILE, file_dtype};
 
+mod configs;
 mod shards;
 mod size;
 mod write;
@@ -69,12 +69,7 @@ impl Checkpoint {
     pub fn save_pretrained(&self, dir: &Path, options: &SaveOptions) -> Result<(), CheckpointError> {
         let items = self.items()?;
         let processor = self.processor_file()?.map(|file| python_json::to_string(&file.source));
-        match files::metadata(dir)? {
-            Some(metadata) if !metadata.is_dir() => {
-                return Err(CheckpointError::NotAFolder { path: dir.into() });
-            }
-            _ => fs::create_dir_all(dir).map_err(|error| write::error(dir, error))?,
-        }
+        configs::make_folder(dir)?;
         let shards = shards::split(items, options.max_shard_size.bytes());
         for shard in &shards {
             write::tensors(&dir.join(&shard.file), self.tensors(), &shard.items)?;

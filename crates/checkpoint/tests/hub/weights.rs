@@ -1,11 +1,11 @@
 //! Which weights are brought: one file, shards, or none that can be read.
 
-use dinoxide_checkpoint::hub::HubError;
-use dinoxide_checkpoint::{Checkpoint, CheckpointError};
+use dinoxide_checkpoint::hub::{self, HubError, HubOptions};
+use dinoxide_checkpoint::{Checkpoint, CheckpointError, ModelConfig, ProcessorConfig};
 use serde_json::json;
 use std::path::Path;
 
-use crate::hub::{Cache, Hub, WEIGHTS, dinov2};
+use crate::hub::{Cache, Hub, REPO, WEIGHTS, dinov2};
 
 const INDEX: &str = "model.safetensors.index.json";
 
@@ -125,4 +125,18 @@ fn another_familys_weights_are_not_brought() {
     let error = Cache::new().fetch(&server).unwrap_err();
     assert!(matches!(error, CheckpointError::UnknownModelType { .. }), "{error}");
     assert!(!server.lines().iter().any(|line| line.contains(WEIGHTS)));
+}
+
+#[test]
+fn configs_are_brought_without_the_weights_and_the_weights_when_they_are_wanted() {
+    let (cache, server) = (Cache::new(), dinov2().serve());
+    let configs = HubOptions { weights: false, ..cache.options(&server.url()) };
+    let located = hub::fetch(REPO, &configs).unwrap();
+    ModelConfig::open(&located.dir).unwrap();
+    assert!(ProcessorConfig::open(&located.dir, None).unwrap().is_some());
+    assert!(!server.lines().iter().any(|line| line.contains(WEIGHTS)));
+    server.take();
+    hub::fetch(REPO, &configs).unwrap();
+    assert_eq!(server.take().len(), 1, "one question for the commit");
+    Checkpoint::open(&cache.fetch(&server).unwrap().dir).unwrap();
 }
