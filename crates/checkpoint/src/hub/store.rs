@@ -8,6 +8,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use super::cache;
 use super::error::HubError;
@@ -64,7 +65,7 @@ impl Store {
 
     /// Where a blob's bytes gather. Who keeps nobody out gathers for itself.
     pub(super) fn partial(&self, etag: &str, lock: &Lock) -> PathBuf {
-        let own = if lock.excludes() { String::new() } else { format!(".{}", std::process::id()) };
+        let own = if lock.excludes() { String::new() } else { own_ending() };
         self.folder().join("blobs").join(format!("{etag}{own}.incomplete"))
     }
 
@@ -186,10 +187,18 @@ fn create_parent(path: &Path) -> Result<(), HubError> {
     fs::create_dir_all(parent).map_err(|error| HubError::write(parent, error))
 }
 
-/// A name beside a path that no other process uses.
+/// What no other thread or process ends a name with.
+fn own_ending() -> String {
+    let thread = format!("{:?}", thread::current().id());
+    let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
+    format!(".{}-{thread}", std::process::id())
+}
+
+/// A name beside a path that no other thread or process uses.
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
+    name.push(own_ending());
+    name.push(".tmp");
     name.into()
 }
 
@@ -307,5 +316,15 @@ mod tests {
         assert!(matches!(error, HubError::Write { .. }));
         assert!(error.to_string().contains("file"), "{error}");
         assert!(error.hint().unwrap().contains("--cache-dir"));
+    }
+
+    #[test]
+    fn threads_that_write_one_ref_do_not_get_in_each_others_way() {
+        let (_dir, store) = store(symlink);
+        thread::scope(|scope| {
+            let write = || (0..50).try_for_each(|i| store.write_ref("main", &format!("{i:040}")));
+            let threads = [(); 4].map(|()| scope.spawn(write));
+            threads.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+        });
     }
 }
