@@ -1,7 +1,9 @@
 //! Which stages `out_features` and `out_indices` choose, and what is refused, as Transformers does (`selections.json`).
 
 use crate::fixtures::{checkpoints, fixture};
-use dinoxide::{Backbone, BackboneOptions, DINOv3ConvNextBackbone, Error, LoadOptions, ModelError};
+use dinoxide::{
+    Backbone, BackboneOptions, DINOv3ConvNextBackbone, Error, Inputs, LoadOptions, Model, ModelError,
+};
 use serde_json::{Value, json};
 
 fn selections(name: &str) -> Vec<Value> {
@@ -73,10 +75,10 @@ fn a_convnext_has_its_own_channels_and_takes_no_class_tokens() {
     let mut backbone = backbone.into_inner();
     backbone.options = BackboneOptions { return_class_token: true, ..backbone.options };
     let pixels = ndarray::Array4::zeros((1, 3, 64, 64));
-    let error = backbone.forward(&dinoxide::Inputs::new(pixels.view())).unwrap_err();
+    let error = backbone.forward(&Inputs::new(pixels.view())).unwrap_err();
     assert!(matches!(error, Error::Model(ModelError::NoClassTokens { .. })), "{error}");
     backbone.options = BackboneOptions { return_class_token: false, stages: vec![7], ..backbone.options };
-    let error = backbone.forward(&dinoxide::Inputs::new(pixels.view())).unwrap_err();
+    let error = backbone.forward(&Inputs::new(pixels.view())).unwrap_err();
     assert!(matches!(error, Error::Model(ModelError::NoStage { stage: 7, stages: 5 })), "{error}");
 }
 
@@ -84,4 +86,31 @@ fn a_convnext_has_its_own_channels_and_takes_no_class_tokens() {
 fn a_class_of_another_family_is_refused() {
     let error = DINOv3ConvNextBackbone::from_pretrained(fixture("dinov2")).unwrap_err();
     assert!(matches!(error, Error::WrongFamily { expected: "dinov3_convnext", got: "dinov2" }), "{error}");
+}
+
+#[test]
+fn backbones_refuse_bool_masked_pos() {
+    let (pixels, masked) =
+        (ndarray::Array4::zeros((1, 3, 32, 32)), ndarray::Array2::from_elem((1, 64), true));
+    for name in ["dinov2", "dinov2-with-registers", "dinov3-vit", "dinov3-convnext"] {
+        let backbone = Backbone::from_pretrained(fixture(&format!("{name}-backbone"))).unwrap();
+        let inputs = Inputs::new(pixels.view()).with_bool_masked_pos(masked.view());
+        let error = backbone.forward(&inputs).unwrap_err();
+        let told = matches!(error, Error::Model(ModelError::InputNotTaken { input: "bool_masked_pos", .. }));
+        assert!(told, "{name}: {error}");
+    }
+}
+
+#[test]
+fn what_the_caller_leaves_open_the_config_decides() {
+    let options = LoadOptions::default().with("output_hidden_states", true).with("output_attentions", true);
+    let pixels = ndarray::Array4::zeros((1, 3, 32, 32));
+    let open = Inputs::new(pixels.view());
+    let no = Inputs { output_attentions: Some(false), ..open.clone() }.with_hidden_states(false);
+    let model = Model::from_pretrained_with(fixture("dinov3-vit-backbone"), &options).unwrap();
+    let given = |inputs| {
+        let outputs = model.forward(inputs).unwrap();
+        (outputs.hidden_states.map(|all| all.len()), outputs.attentions.map(|all| all.len()))
+    };
+    assert_eq!((given(&open), given(&no)), ((Some(4), Some(3)), (None, None)));
 }
