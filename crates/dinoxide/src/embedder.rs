@@ -1,8 +1,7 @@
 //! Pictures in, one vector a picture out.
 
 use crate::{
-    Error, FileOptions, ImageProcessor, LoadOptions, Model, OutputHiddenStates, Outputs, Pooling, files,
-    pooling, source,
+    Error, FileOptions, ImageProcessor, LoadOptions, Model, Outputs, Pooling, files, pooling, source,
 };
 use dinoxide_kernels::ContextOptions;
 use ndarray::{Array1, Axis};
@@ -56,14 +55,9 @@ impl Embedder {
         Ok(self.pool(&self.model.forward(&inputs)?, 0))
     }
 
-    /// Nothing but the last hidden state is computed, whatever the config says.
     fn file_options(&self) -> FileOptions {
-        FileOptions {
-            batch: self.options.batch,
-            output_hidden_states: OutputHiddenStates::None,
-            output_attentions: Some(false),
-            eager_attention: self.options.eager_attention,
-        }
+        let EmbedOptions { batch, eager_attention, .. } = self.options;
+        FileOptions { batch, eager_attention, ..FileOptions::plain() }
     }
 
     /// Length of an embedding.

@@ -44,6 +44,16 @@ pub struct FileOptions {
 }
 
 impl FileOptions {
+    /// Nothing but what a forward gives in any case, whatever the config says.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self {
+            output_hidden_states: OutputHiddenStates::None,
+            output_attentions: Some(false),
+            ..Self::default()
+        }
+    }
+
     /// The inputs that ask a forward over `pixel_values` [B, C, H, W] for this.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is

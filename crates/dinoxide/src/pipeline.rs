@@ -3,8 +3,8 @@
 //! Source: `pipelines/image_classification.py`, `pipelines/image_feature_extraction.py` of Transformers 5.24.
 
 use crate::{
-    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, OutputHiddenStates, Runner,
-    files, pretrained::Pretrained, source,
+    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, Runner, files,
+    pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::config::{CommonConfig, ProblemType};
 use dinoxide_image::Picture;
@@ -41,12 +41,12 @@ impl<T: Pretrained + Runner> Pipeline<T> {
     /// The outputs for one picture file, read as Transformers' `load_image` does: turned upright, alpha dropped.
     fn run_file(&self, path: &Path) -> Result<T::Outputs, Error> {
         let pixels = self.processor.open(path)?.insert_axis(Axis(0));
-        self.model.run(&file_options().inputs(pixels.view()))
+        self.model.run(&FileOptions::plain().inputs(pixels.view()))
     }
 
     fn run_picture(&self, picture: &Picture) -> Result<T::Outputs, Error> {
         let pixels = self.processor.process(picture)?.insert_axis(Axis(0));
-        self.model.run(&file_options().inputs(pixels.view()))
+        self.model.run(&FileOptions::plain().inputs(pixels.view()))
     }
 
     /// What `map` makes of the outputs of each picture file, in order; a bad picture is an error of its own.
@@ -56,17 +56,8 @@ impl<T: Pretrained + Runner> Pipeline<T> {
         map: impl Fn(T::Outputs) -> U,
     ) -> Vec<Result<U, Error>> {
         let map = |outputs| T::into_items(outputs).into_iter().map(&map).collect();
-        let results = files::run_files_mapped(&self.model, &self.processor, file_options(), paths, map);
+        let results = files::run_files_mapped(&self.model, &self.processor, FileOptions::plain(), paths, map);
         results.map(|(_, result)| result).collect()
-    }
-}
-
-/// No more outputs than a task reads, whatever the config says.
-fn file_options() -> FileOptions {
-    FileOptions {
-        output_hidden_states: OutputHiddenStates::None,
-        output_attentions: Some(false),
-        ..FileOptions::default()
     }
 }
 

@@ -39,7 +39,7 @@ pub(super) fn run(args: &ClassifyArgs, session: &mut Session) -> Result<Exit, Cl
         options: ClassifyOptions { top_k: args.top_k, function_to_apply: function(args.function) },
         to,
     };
-    forward.run((&checkpoint, &classifier), FileOptions::default(), output, labels, session)
+    forward.run((&checkpoint, &classifier), FileOptions::plain(), output, labels, session)
 }
 
 fn function(function: Function) -> Option<FunctionToApply> {

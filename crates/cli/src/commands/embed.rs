@@ -26,7 +26,7 @@ pub(super) fn run(args: &EmbedArgs, session: &mut Session) -> Result<Exit, CliEr
     forward.leave_labels(session);
     let checkpoint = forward.open(session)?;
     let model = bare_model(&checkpoint, session)?;
-    forward.run((&checkpoint, &model), FileOptions::default(), output, vectors, session)
+    forward.run((&checkpoint, &model), FileOptions::plain(), output, vectors, session)
 }
 
 /// Makes vectors, and writes them to a file or to stdout.

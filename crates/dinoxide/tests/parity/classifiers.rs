@@ -99,3 +99,14 @@ fn labels_that_do_not_fit_are_errors_and_leave_the_config_as_it_is() {
     let error = loss(classifier.forward_with_labels(&inputs, wrong.view())).unwrap_err();
     assert!(matches!(error, Error::Model(ModelError::Labels { .. })), "{error}");
 }
+
+#[test]
+fn a_configs_own_wishes_are_met_unless_the_caller_says_otherwise() {
+    let wishes = LoadOptions::default().with("output_hidden_states", true).with("output_attentions", true);
+    let model = Model::from_pretrained_with(fixture("dinov2"), &wishes).unwrap();
+    let pixels = pixels();
+    let asked = model.forward(&Inputs::new(pixels.view())).unwrap();
+    assert_eq!((asked.hidden_states.unwrap().len(), asked.attentions.unwrap().len()), (3, 2));
+    let plain = model.forward(&dinoxide::FileOptions::plain().inputs(pixels.view())).unwrap();
+    assert!(plain.hidden_states.is_none() && plain.attentions.is_none());
+}
