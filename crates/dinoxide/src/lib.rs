@@ -1,36 +1,4 @@
-//! DINOv2, DINOv2 with registers and DINOv3 (ViT and ConvNeXt) on the CPU, with the numbers of Hugging Face Transformers.
-//!
-//! ```
-//! use dinoxide::{ImageProcessor, Inputs, Model, ndarray::Axis};
-//! use std::path::Path;
-//!
-//! # fn main() -> Result<(), dinoxide::Error> {
-//! # let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/chelsea.png");
-//! // A folder, a hub id (downloaded once), or the built-in model (random weights).
-//! let model = Model::from_pretrained("builtin:tiny")?;
-//! let processor = ImageProcessor::from_pretrained("builtin:tiny")?;
-//!
-//! let pixel_values = processor.open(Path::new(picture))?.insert_axis(Axis(0)); // [1, 3, 224, 224]
-//! let outputs = model.forward(&Inputs::new(pixel_values.view()))?;
-//! assert_eq!(outputs.pooler_output.dim(), (1, model.config().hidden_size()));
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! [`Embedder`] makes one vector of a picture, and does so for many files of any sizes, in batches, in order, with memory that
-//! does not grow:
-//!
-//! ```
-//! # fn main() -> Result<(), dinoxide::Error> {
-//! # let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/");
-//! # let (a, b) = (format!("{folder}chelsea.png"), format!("{folder}rocket.jpg"));
-//! let embedder = dinoxide::Embedder::from_pretrained("builtin:tiny")?;
-//! let (a, b) = (embedder.embed_file(a.as_ref())?, embedder.embed_file(b.as_ref())?);
-//! let cosine = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
-//! # assert!(cosine < 0.99);
-//! # Ok(())
-//! # }
-//! ```
+#![doc = include_str!("tour.md")]
 
 mod backbone;
 mod classifier;
