@@ -45,8 +45,10 @@ impl Checkpoint {
     /// as Transformers', not from the same generator.
     ///
     /// # Errors
-    /// A classifier of DINOv3, which has none; sizes beyond `limits::MAX_FRESH_PARAMETERS`.
+    /// A config that could not be read from a file; a classifier of DINOv3, which has none; sizes beyond
+    /// `limits::MAX_FRESH_PARAMETERS`.
     pub fn initialize(mut config: ModelConfig, options: &InitOptions) -> Result<Self, CheckpointError> {
+        config.check(Path::new(FRESH_PATH))?;
         let class = options.head.require_class(config.family())?;
         let common = config.common_mut();
         common.architectures = vec![class.to_owned()];

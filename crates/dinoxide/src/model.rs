@@ -38,7 +38,7 @@ impl Model {
     /// A model with fresh random weights, as Transformers makes one of a config alone; the seed decides them.
     ///
     /// # Errors
-    /// Sizes that do not fit in memory.
+    /// A config that could not be read from a file, with the field's name; sizes that do not fit in memory.
     pub fn from_config(config: impl Into<ModelConfig>, seed: u64) -> Result<Self, Error> {
         source::fresh(config.into(), seed)
     }

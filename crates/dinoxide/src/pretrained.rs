@@ -105,7 +105,8 @@ impl<C: FamilyConfig, T: Pretrained> Typed<C, T> {
     /// Fresh random weights, as Transformers makes them of a config alone; the seed decides them.
     ///
     /// # Errors
-    /// A class that the family does not have; sizes that do not fit in memory.
+    /// A config that could not be read from a file, with the field's name; a class that the family does not have; sizes that do not
+    /// fit in memory.
     pub fn from_config(config: C, seed: u64) -> Result<Self, Error> {
         Self::new(source::fresh(config.into(), seed)?)
     }

@@ -70,6 +70,11 @@ impl ModelConfig {
         Ok(config)
     }
 
+    /// Holds a config that was made in code to the rules of one that is read; `path` serves error messages only.
+    pub(crate) fn check(&self, path: &Path) -> Result<(), CheckpointError> {
+        Self::from_map(path, self.given_fields()).map(|_| ())
+    }
+
     /// The config's own choice of stages must fit the computed stage names, and those that replace them.
     fn check_stages(&self, path: &Path) -> Result<(), CheckpointError> {
         let common = self.common();

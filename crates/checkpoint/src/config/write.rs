@@ -62,9 +62,37 @@ impl ModelConfig {
         self.declared_fields().into_iter().map(|(key, _)| key).chain(common).chain(others)
     }
 
+    /// The fields of a config made in code, for the rules of reading to be checked; its stages only as far as they were set, since
+    /// their names are as many as its layers.
+    pub(super) fn given_fields(&self) -> Map<String, Value> {
+        let common = self.common();
+        let mut map = Map::new();
+        for (key, value) in
+            self.own_fields().into_iter().chain(self.optional_fields()).chain(self.common_fields())
+        {
+            map.insert(key.to_owned(), value);
+        }
+        map.insert("num_labels".to_owned(), json!(common.num_labels()));
+        for (key, value) in [
+            ("stage_names", json!(common.stage_names)),
+            ("out_features", json!(common.out_features)),
+            ("out_indices", json!(common.out_indices)),
+        ] {
+            map.insert(key.to_owned(), value);
+        }
+        map
+    }
+
     /// The fields that the family's class declares, and the stages.
     fn declared_fields(&self) -> Vec<(&'static str, Value)> {
-        let mut fields = match self {
+        let mut fields = self.own_fields();
+        fields.extend(self.stage_fields());
+        fields
+    }
+
+    /// The fields that the family's class declares.
+    fn own_fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
             Self::Dinov2(config) => {
                 let mut fields = dinov2_fields(config);
                 fields.push(("use_mask_token", json!(config.use_mask_token)));
@@ -77,14 +105,19 @@ impl ModelConfig {
             }
             Self::DINOv3Vit(config) => dinov3_vit_fields(config),
             Self::DINOv3ConvNext(config) => convnext_fields(config),
-        };
-        fields.extend(self.stage_fields());
-        fields
+        }
     }
 
     /// The declared fields, and those that are written only when they are set.
     fn family_fields(&self) -> Vec<(&'static str, Value)> {
         let mut fields = self.declared_fields();
+        fields.extend(self.optional_fields());
+        fields
+    }
+
+    /// Those that are written only when they are set.
+    fn optional_fields(&self) -> Vec<(&'static str, Value)> {
+        let mut fields = Vec::new();
         let head_dim = match self {
             Self::Dinov2(config) => config.head_dim,
             Self::Dinov2WithRegisters(config) => config.base.head_dim,
