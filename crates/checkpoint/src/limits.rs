@@ -11,6 +11,9 @@ pub const MAX_WEIGHTS_FILE_BYTES: u64 = 100 << 30;
 pub const MAX_JSON_BYTES: u64 = 4 << 20;
 /// Bytes of `model.safetensors.index.json`: the 7B model's takes 50 kB.
 pub const MAX_INDEX_BYTES: u64 = 4 << 20;
+/// Bytes of the pickles of a file of torch.save, without the numbers of tensors: the 7B model's take 100 kB, and a parsed
+/// pickle takes up to 130 times its bytes.
+pub const MAX_PICKLE_BYTES: usize = 1 << 20;
 /// Bytes of a safetensors header: the 7B model's takes 60 kB.
 pub const MAX_HEADER_BYTES: u64 = 4 << 20;
 /// The same of a file that is no checkpoint, which may name many pictures: the format's own limit.

@@ -18,6 +18,7 @@ mod encode;
 mod header;
 mod open;
 mod pickle;
+mod pickle_size;
 mod store;
 
 pub use archive::Archive;

@@ -1,14 +1,14 @@
 //! Files of `torch.save`: `pytorch_model.bin`, `*.pth`, `*.pt`.
 //!
 //! `pytorch_reader` interprets the pickle with a fixed list of torch's own constructors, so nothing in a file is ever run, and
-//! bounds nesting and copies. Its tensors are read when the file is opened, to memory: only safetensors can be mapped. A
+//! bounds nesting and copies; `pickle_size` bounds the rest. Its tensors are read when the file is opened, to memory: only safetensors can be mapped. A
 //! tensor's name is its path through the file's dictionaries (`teacher.backbone.cls_token`).
 
 use std::path::Path;
 
 use pytorch_reader::{DType, PytorchReader, Tensor};
 
-use super::{Dtype, Source, TensorFile, Tensors};
+use super::{Dtype, Source, TensorFile, Tensors, pickle_size};
 use crate::error::CheckpointError;
 use crate::files::{self, Bytes};
 
@@ -24,12 +24,13 @@ impl Tensors {
     ) -> Result<bool, CheckpointError> {
         // Mapped for its checks: a regular file, not empty, no pointer.
         let Some(bytes) = files::map(path)? else { return Ok(false) };
-        let size = bytes.len();
-        drop(bytes);
         let unreadable = |reason: String| CheckpointError::UnreadablePickle {
             path: path.into(),
             reason: reason.chars().take(SHOWN_CHARS).collect(),
         };
+        pickle_size::check(&bytes).map_err(unreadable)?;
+        let size = bytes.len();
+        drop(bytes);
         let reader = PytorchReader::new(path).map_err(|error| unreadable(error.to_string()))?;
         let mut tensors: Vec<Tensor> = reader.into_tensors().into_values().collect();
         tensors.retain(|tensor| wanted(&tensor.name));
