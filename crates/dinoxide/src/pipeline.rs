@@ -116,13 +116,18 @@ impl ClassifyOptions {
         let function = self.function_to_apply.unwrap_or_else(|| FunctionToApply::of(config));
         let scores = scores(function, logits);
         let mut order: Vec<usize> = (0..scores.len()).collect();
-        order.sort_by(|&a, &b| scores[b].partial_cmp(&scores[a]).unwrap_or(Ordering::Equal));
+        order.sort_by(|&a, &b| higher_first(scores[a], scores[b]));
         let prediction = |class: usize| Prediction {
             label: config.label(class).map_or_else(|| format!("LABEL_{class}"), str::to_owned),
             score: scores[class],
         };
         order.into_iter().take(self.top_k).map(prediction).collect()
     }
+}
+
+/// From the highest score to the lowest; what is not a number comes last, so that the order is a total one.
+fn higher_first(a: f32, b: f32) -> Ordering {
+    b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }
 
 fn scores(function: FunctionToApply, logits: &[f32]) -> Vec<f32> {
@@ -263,5 +268,17 @@ mod tests {
         assert_eq!(labels(options, &[0.0, 2.0, 2.0, 1.0]), ["LABEL_1", "LABEL_2", "LABEL_3"]);
         assert!(labels(ClassifyOptions { top_k: 0, ..options }, &[0.0]).is_empty());
         assert_eq!(labels(ClassifyOptions { top_k: 9, ..options }, &[f32::NAN, 1.0]).len(), 2);
+    }
+
+    #[test]
+    fn scores_that_are_not_numbers_come_last() {
+        let function_to_apply = Some(FunctionToApply::None);
+        let logits: Vec<f32> =
+            (0..200_u16).map(|i| if i % 7 == 3 { f32::NAN } else { f32::from(i * 37 % 101) }).collect();
+        let predictions =
+            ClassifyOptions { top_k: 200, function_to_apply }.predictions(&CommonConfig::default(), &logits);
+        let numbers = logits.iter().filter(|logit| !logit.is_nan()).count();
+        assert!(predictions[..numbers].is_sorted_by(|a, b| a.score >= b.score));
+        assert!(predictions[numbers..].iter().all(|prediction| prediction.score.is_nan()));
     }
 }

@@ -63,6 +63,9 @@ impl HubOptions {
     }
 }
 
+/// The most that `HF_HUB_DOWNLOAD_TIMEOUT` can say, a day: a clock cannot hold every number of seconds.
+const MAX_TIMEOUT_SECONDS: u64 = 24 * 60 * 60;
+
 /// Patience with the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetworkOptions {
@@ -91,7 +94,9 @@ impl NetworkOptions {
     /// The defaults, with what the environment says: `HF_HUB_DOWNLOAD_TIMEOUT`, in whole seconds.
     fn from_env(env: &HubEnv) -> Self {
         let timeout = env.hf_hub_download_timeout.as_ref().and_then(|value| value.to_str()?.parse().ok());
-        let timeout = timeout.filter(|&seconds| seconds > 0).map(Duration::from_secs);
+        let timeout =
+            timeout.filter(|&seconds| seconds > 0).map(|seconds: u64| seconds.min(MAX_TIMEOUT_SECONDS));
+        let timeout = timeout.map(Duration::from_secs);
         let default = Self::default();
         Self { read_timeout: timeout.unwrap_or(default.read_timeout), ..default }
     }
@@ -121,5 +126,6 @@ mod tests {
             HubOptions::with_env(env).network.read_timeout.as_secs()
         };
         assert_eq!((timeout("7"), timeout("0"), timeout("soon")), (7, 30, 30));
+        assert_eq!(timeout(&u64::MAX.to_string()), MAX_TIMEOUT_SECONDS);
     }
 }
