@@ -197,12 +197,10 @@ impl Checkpoint {
     /// Checks that a classifier is there, with as many labels as the config has.
     ///
     /// # Errors
-    /// No classifier, another number of labels, another shape.
+    /// A family that has no such class; no classifier, another number of labels, another shape.
     pub fn check_classifier(&self) -> Result<(), CheckpointError> {
+        Head::Classifier.require_class(self.config.family())?;
         let specs = layout::classifier_specs(&self.config);
-        if specs.is_empty() && self.config.common().num_labels() > 0 {
-            return Err(CheckpointError::NoClassifier { path: self.tensors.path().into() });
-        }
         check::missing_classifier(&specs, &self.tensors, false)?;
         check::check_classifier_shapes(&specs, &self.tensors)
     }

@@ -50,6 +50,9 @@ impl BackboneOptions {
 
     /// For each of `count` stages whether it is chosen.
     pub(crate) fn chosen(&self, count: usize) -> Result<Vec<bool>, ModelError> {
+        if !self.stages.is_sorted_by(|a, b| a < b) {
+            return Err(ModelError::StageOrder { stages: self.stages.clone() });
+        }
         let mut chosen = vec![false; count];
         for &stage in &self.stages {
             *chosen.get_mut(stage).ok_or(ModelError::NoStage { stage, stages: count })? = true;

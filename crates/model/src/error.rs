@@ -109,6 +109,12 @@ pub enum ModelError {
         /// Stages, the stem included.
         stages: usize,
     },
+    /// Stages out of order, or one of them twice: feature maps come in ascending order, each once.
+    #[error("stages {stages:?} are not in ascending order, each once")]
+    StageOrder {
+        /// Their indices, as they were given.
+        stages: Vec<usize>,
+    },
     /// Class tokens were asked of a backbone that has none to give.
     #[error("a {model_type} backbone gives no class tokens")]
     NoClassTokens {
@@ -120,6 +126,18 @@ pub enum ModelError {
         "the checkpoint has no final norm `layer_norm`: it was saved as a backbone, and can only be used as one"
     )]
     NoFinalNorm,
+    /// An augmentation of RoPE's coordinates that nothing can be drawn for, in train mode.
+    #[error(
+        "config key `{key}` is {got}, which train mode cannot draw from: it must be at least {least}, or null"
+    )]
+    Augmentation {
+        /// `pos_embed_shift`, `pos_embed_jitter` or `pos_embed_rescale`.
+        key: &'static str,
+        /// The smallest value.
+        least: f64,
+        /// Its value.
+        got: f64,
+    },
     /// Labels that do not fit the logits or the problem type.
     #[error("labels of shape {got:?} ({kind}) do not fit logits of shape {logits:?} for {problem_type}")]
     Labels {

@@ -18,12 +18,17 @@ fn a_classifier_that_fits_its_labels_is_accepted() {
 
 #[test]
 fn a_backbone_opens_and_has_no_classifier() {
-    for config in [DINOV2, DINOV3_VIT] {
+    let refused = |config| {
         let checkpoint = open(config, &Weights::of(config)).unwrap();
         assert!(!checkpoint.has_classifier());
-        let error = checkpoint.check_classifier().unwrap_err();
-        assert!(matches!(error, CheckpointError::NoClassifier { .. }), "{error:?}");
-        assert!(error.hint().is_some());
+        checkpoint.check_classifier().unwrap_err()
+    };
+    let error = refused(DINOV2);
+    assert!(matches!(error, CheckpointError::NoClassifier { .. }) && error.hint().is_some(), "{error:?}");
+    // Not even without labels, where a classifier needs no weights.
+    let no_labels = DINOV3_VIT.replacen('{', r#"{"num_labels": 0, "#, 1);
+    for config in [DINOV3_VIT, &no_labels] {
+        assert!(matches!(refused(config), CheckpointError::NoClassifierClass { .. }));
     }
 }
 

@@ -114,3 +114,14 @@ fn what_the_caller_leaves_open_the_config_decides() {
     };
     assert_eq!((given(&open), given(&no)), ((Some(4), Some(3)), (None, None)));
 }
+
+#[test]
+fn options_that_name_stages_out_of_order_or_twice_are_refused() {
+    let mut backbone = Backbone::from_pretrained(fixture("dinov2")).unwrap();
+    let pixels = ndarray::Array4::zeros((1, 3, 28, 28));
+    for stages in [vec![2, 1], vec![1, 1]] {
+        backbone.options.stages = stages;
+        let error = backbone.forward(&Inputs::new(pixels.view())).unwrap_err();
+        assert!(matches!(error, Error::Model(ModelError::StageOrder { .. })), "{error}");
+    }
+}

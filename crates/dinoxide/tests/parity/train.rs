@@ -209,3 +209,14 @@ fn seeded_draws_do_not_depend_on_the_number_of_threads() {
         assert_eq!(run(1), run(3), "{name}");
     }
 }
+
+#[test]
+fn an_augmentation_that_torch_cannot_draw_is_an_error_in_train_mode_only() {
+    for (key, value) in [("pos_embed_shift", -0.1), ("pos_embed_jitter", 0.0), ("pos_embed_rescale", 0.5)] {
+        let model = open("dinov3-vit", &[(key, json!(value))]);
+        let (pixels, draws) = (pixels(1, 32), SeededDraws(0));
+        model.forward(&Inputs::new(pixels.view())).unwrap();
+        let error = model.forward(&Inputs::new(pixels.view()).with_train(&draws)).unwrap_err();
+        assert!(error.to_string().contains(key), "{error}");
+    }
+}

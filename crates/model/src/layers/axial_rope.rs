@@ -39,7 +39,7 @@ impl AxialRope {
     /// The table of a grid; in train mode, of its augmented coordinates.
     pub(crate) fn table(&self, grid: Grid, draws: Option<&dyn Draws>) -> Result<Arc<RopeTable>, ModelError> {
         match draws {
-            Some(draws) => Ok(Arc::new(self.make(grid, &self.augment.draw(draws)))),
+            Some(draws) => Ok(Arc::new(self.make(grid, &self.augment.draw(draws)?))),
             None => self.tables.get(grid, || Ok(self.make(grid, &[]))),
         }
     }
@@ -85,7 +85,17 @@ enum Step {
 
 impl Augment {
     /// The steps, drawn anew: shift in ±s; jitter, for each axis, and rescale, for both, in 1/r … r, log-uniform.
-    fn draw(&self, draws: &dyn Draws) -> Vec<Step> {
+    ///
+    /// # Errors
+    /// s below 0, or r below 1: torch has no such uniform distribution either.
+    fn draw(&self, draws: &dyn Draws) -> Result<Vec<Step>, ModelError> {
+        let at_least = |key, least, value: Option<f64>| match value {
+            Some(got) if got.is_nan() || got < least => Err(ModelError::Augmentation { key, least, got }),
+            value => Ok(value),
+        };
+        let shift = at_least("pos_embed_shift", 0.0, self.shift)?;
+        let jitter = at_least("pos_embed_jitter", 1.0, self.jitter)?;
+        let rescale = at_least("pos_embed_rescale", 1.0, self.rescale)?;
         let two = |place, limit| {
             let mut numbers = [0.0; 2];
             draws.uniform(place, limit, &mut numbers);
@@ -96,9 +106,9 @@ impl Augment {
             draws.uniform(place, limit, &mut number);
             number[0]
         };
-        let shift = self.shift.map(|s| Step::Add(two(DrawPlace::RopeShift, s)));
-        let jitter = self.jitter.map(|r| Step::Multiply(two(DrawPlace::RopeJitter, r.ln()).map(f32::exp)));
-        let rescale = self.rescale.map(|r| Step::Multiply([one(DrawPlace::RopeRescale, r.ln()).exp(); 2]));
-        [shift, jitter, rescale].into_iter().flatten().collect()
+        let shift = shift.map(|s| Step::Add(two(DrawPlace::RopeShift, s)));
+        let jitter = jitter.map(|r| Step::Multiply(two(DrawPlace::RopeJitter, r.ln()).map(f32::exp)));
+        let rescale = rescale.map(|r| Step::Multiply([one(DrawPlace::RopeRescale, r.ln()).exp(); 2]));
+        Ok([shift, jitter, rescale].into_iter().flatten().collect())
     }
 }
