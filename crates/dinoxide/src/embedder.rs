@@ -1,9 +1,8 @@
 //! Pictures in, one vector a picture out.
 
 use crate::{
-    Error, FileOptions, ImageProcessor, LoadOptions, Model, Outputs, Pooling, files, pooling, source,
+    Error, FileOptions, Head, ImageProcessor, LoadOptions, Model, Outputs, Pooling, files, pooling, source,
 };
-use dinoxide_kernels::ContextOptions;
 use ndarray::{Array1, Axis};
 use std::{ffi::OsStr, path::Path};
 
@@ -37,9 +36,17 @@ impl Embedder {
     /// # Errors
     /// As [`crate::open`], [`Model::from_checkpoint`] and [`ImageProcessor::from_checkpoint`].
     pub fn from_pretrained(model: impl AsRef<OsStr>) -> Result<Self, Error> {
-        let checkpoint = source::open(model, &LoadOptions::default())?;
+        Self::from_pretrained_with(model, &LoadOptions::default())
+    }
+
+    /// Opens a checkpoint with options and builds its model and its processor.
+    ///
+    /// # Errors
+    /// As [`Self::from_pretrained`].
+    pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
+        let checkpoint = source::open_as(Some(Head::Bare), model, options)?;
         Ok(Self {
-            model: Model::from_checkpoint(&checkpoint, ContextOptions::default())?,
+            model: Model::from_checkpoint(&checkpoint, options.context)?,
             processor: ImageProcessor::from_checkpoint(&checkpoint)?,
             options: EmbedOptions::default(),
         })

@@ -1,9 +1,9 @@
 //! From picture files to outputs: decoded and processed in parallel, batched by size, forwarded, given back in order.
 //!
 //! Work goes in waves. A wave decodes consecutive files on all threads until it holds enough pictures, or enough
-//! bytes; then its pictures of one size go through the model together, the first waiting one always among them, and
-//! what is ready is given back before the next batch, and nothing is done before it is asked for. So memory does not grow with the number of files, results come
-//! as they are made, and one bad picture is one error.
+//! bytes; then its pictures of one size go through the model together, the first waiting one always among them. What is
+//! ready is given back before the next batch, and nothing is done before it is asked for. So memory does not grow with the
+//! number of files, results come as they are made, and one bad picture is one error.
 
 use crate::{Error, ImageProcessor, Inputs, Model, OutputHiddenStates, Runner};
 use ndarray::{Array3, Array4, ArrayView4, Axis, stack};

@@ -23,15 +23,16 @@ pub use backbone::Backbone;
 pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use configs::PreTrainedConfig;
 pub use dinoxide_checkpoint::{
-    Archive, Checkpoint, CheckpointError, Dtype, Head, LoadingInfo, ProcessorConfig, SaveOptions, ShardSize,
-    TensorView,
+    Archive, Checkpoint, CheckpointError, Dtype, Head, InitOptions, LoadingInfo, MismatchedKey, OpenOptions,
+    ProcessorConfig, SaveOptions, ShardSize, TensorSpec, TensorView, Tensors,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },
     hub, layout, processor_config,
 };
 pub use dinoxide_image::{
-    DecodeOptions, ImageError, Limits, Picture, ProcessorSpec, Rgb8, decode, decode_file,
+    DecodeOptions, Format, HeightWidth, ImageError, Layout, Limits, Normalize, Order, Picture, PixelArray,
+    ProcessorSpec, Resample, Resize, Rgb8, Samples, Size, decode, decode_file,
 };
 pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
 pub use dinoxide_model::{

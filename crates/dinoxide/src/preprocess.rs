@@ -53,8 +53,9 @@ impl ImageProcessor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PatchFit;
     use dinoxide_checkpoint::{ProcessorConfig, processor_config::ProcessorKind};
-    use dinoxide_image::Rgb8;
+    use dinoxide_image::{Layout, PixelArray, Rgb8, Samples};
 
     fn picture(width: usize, height: usize) -> Picture {
         Rgb8::from_raw(width, height, vec![7; width * height * 3]).unwrap().into()
@@ -76,5 +77,20 @@ mod tests {
         let told = "picture 2 is 224x224 pixels once processed, the first one 224x448";
         assert!(matches!(error, Error::MixedSizes { index: 2, .. }) && error.to_string() == told, "{error}");
         assert_eq!(processor(true).preprocess(&[wide, square]).unwrap().dim(), (2, 3, 224, 448));
+    }
+
+    #[test]
+    fn an_array_is_processed_as_the_picture_of_the_same_pixels_and_fitted_too() {
+        let bytes: Vec<u8> = (0..40 * 30 * 3).map(|i| (i * 7 % 251) as u8).collect();
+        let array = PixelArray::new(Samples::U8(&bytes), &[30, 40, 3], Some(Layout::ChannelsLast)).unwrap();
+        let picture: Picture = Rgb8::from_raw(40, 30, bytes.clone()).unwrap().into();
+        for processor in
+            [processor(false), processor(false).with_patch_fit(PatchFit::Crop, (14, 14)).unwrap()]
+        {
+            assert_eq!(processor.process_array(&array).unwrap(), processor.process(&picture).unwrap());
+        }
+        let floats: Vec<f32> = bytes.iter().map(|&byte| f32::from(byte) / 255.0).collect();
+        let array = PixelArray::new(Samples::F32(&floats), &[30, 40, 3], None).unwrap();
+        assert!(processor(false).process_array(&array).is_err());
     }
 }

@@ -10,7 +10,7 @@
 //! # }
 //! ```
 
-use crate::{Backbone, Error, Head, ImageClassifier, LoadOptions, Model, source};
+use crate::{Backbone, Error, Head, ImageClassifier, Inputs, LoadOptions, Model, Runner, source};
 use dinoxide_checkpoint::{
     Checkpoint,
     config::{
@@ -143,6 +143,22 @@ impl<C, T> Deref for Typed<C, T> {
 
     fn deref(&self) -> &T {
         &self.inner
+    }
+}
+
+impl<C: Sync, T: Runner> Runner for Typed<C, T> {
+    type Outputs = T::Outputs;
+
+    fn base(&self) -> &Model {
+        self.inner.base()
+    }
+
+    fn run(&self, inputs: &Inputs<'_>) -> Result<T::Outputs, Error> {
+        self.inner.run(inputs)
+    }
+
+    fn into_items(outputs: T::Outputs) -> Vec<T::Outputs> {
+        T::into_items(outputs)
     }
 }
 

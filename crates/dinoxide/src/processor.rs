@@ -6,8 +6,8 @@ use dinoxide_checkpoint::{
     processor_config::{ProcessorKind, Resample as ConfigResample, SizeSpec},
 };
 use dinoxide_image::{
-    DecodeOptions, HeightWidth, ImageError, Normalize, Order, Picture, PixelValues, ProcessorSpec, Resample,
-    Resize, Size, decode_file, process,
+    DecodeOptions, HeightWidth, ImageError, Normalize, Order, Picture, PixelArray, PixelValues,
+    ProcessorSpec, Resample, Resize, Size, decode_file, process, process_array,
 };
 use dinoxide_kernels::Isa;
 use ndarray::{Array3, Axis};
@@ -200,19 +200,38 @@ impl ImageProcessor {
     /// # Errors
     /// An option that cannot be carried out on this picture, or a result above the limit.
     pub fn process(&self, picture: &Picture) -> Result<Array3<f32>, Error> {
-        let Some(fit) = self.fit else { return Ok(array(process(picture, &self.spec)?)) };
-        let spec = self.fitted(fit, picture)?;
-        fit.apply(array(process(picture, &spec)?))
+        let size = (picture.pixels.height, picture.pixels.width);
+        self.process_with(size, |spec| process(picture, spec))
+    }
+
+    /// Processes a picture that a program holds as an array of bytes or floats: [C, H, W], C being 3 unless the processor leaves
+    /// the channels as they are.
+    ///
+    /// # Errors
+    /// As [`Self::process`]; floats that are not finite, or that lie in 0..1 while the processor rescales.
+    pub fn process_array(&self, pixels: &PixelArray<'_>) -> Result<Array3<f32>, Error> {
+        self.process_with(pixels.size(), |spec| process_array(pixels, spec))
+    }
+
+    /// Runs the steps on a picture of `size` (height, width).
+    fn process_with(
+        &self,
+        size: (usize, usize),
+        process: impl FnOnce(&ProcessorSpec) -> Result<PixelValues, ImageError>,
+    ) -> Result<Array3<f32>, Error> {
+        let Some(fit) = self.fit else { return Ok(array(process(&self.spec)?)) };
+        let spec = self.fitted(fit, size)?;
+        fit.apply(array(process(&spec)?))
     }
 
     /// The steps with the sizes that a fit makes of them: the crop's where there is one, else the resize's.
-    fn fitted(&self, fit: Fit, picture: &Picture) -> Result<ProcessorSpec, Error> {
+    fn fitted(&self, fit: Fit, (height, width): (usize, usize)) -> Result<ProcessorSpec, Error> {
         let mut spec = self.spec.clone();
         if let Some(crop) = spec.center_crop {
             let (height, width) = fit.resized(crop.height, crop.width);
             spec.center_crop = Some(HeightWidth { height, width });
         } else if let Some(resize) = spec.resize {
-            let (height, width) = resize.size.output(picture.pixels.height, picture.pixels.width)?;
+            let (height, width) = resize.size.output(height, width)?;
             let (height, width) = fit.resized(height, width);
             spec.resize = Some(Resize { size: Size::Exact { height, width }, ..resize });
         }

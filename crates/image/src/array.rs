@@ -65,8 +65,9 @@ impl<'a> PixelArray<'a> {
         Ok(Self { samples, layout, height, width, channels })
     }
 
-    /// Rows, columns.
-    pub(crate) fn size(&self) -> (usize, usize) {
+    /// Height and width.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
         (self.height, self.width)
     }
 

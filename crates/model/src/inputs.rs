@@ -63,6 +63,13 @@ impl<'a> Inputs<'a> {
         self
     }
 
+    /// The same with the eager attention, whose probabilities are given only when they are asked for.
+    #[must_use]
+    pub fn with_eager_attention(mut self) -> Self {
+        self.eager_attention = true;
+        self
+    }
+
     /// The same with patches [B, N] replaced by the mask token.
     #[must_use]
     #[allow(clippy::needless_pass_by_value)] // a view is passed as a slice is
