@@ -18,6 +18,27 @@ use crate::server::{Reply, Request, Server};
 /// The commit that a hub's revision stands for.
 pub const COMMIT: &str = "ed25f3a31f01632728cabb09d1542f84ab7b0056";
 
+/// The variables of the environment that decide about a hub, its cache and the way there, without those that tests set.
+pub const HUB_VARIABLES: [&str; 17] = [
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+    "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "HF_TOKEN_PATH",
+    "HF_HUB_DISABLE_IMPLICIT_TOKEN",
+    "HF_HUB_DOWNLOAD_TIMEOUT",
+    "SSL_CERT_FILE",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+];
+
 /// A repo at one commit.
 #[derive(Debug, Clone)]
 pub struct Hub {

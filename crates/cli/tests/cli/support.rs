@@ -3,7 +3,7 @@
 //! Each run is in the repository's folder, without network, without the tester's variables, with an empty stdin. Files are read by
 //! the formats' own crates.
 
-use dinoxide_testkit::server;
+use dinoxide_testkit::{hub::HUB_VARIABLES, server};
 use std::{
     collections::HashMap,
     fs,
@@ -49,29 +49,8 @@ impl From<Output> for Run {
 /// The command in the repository's folder, with nothing of the tester's environment that it reads.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_dinoxide"));
-    for name in ["DINOXIDE_MODEL", "DINOXIDE_THREADS", "DINOXIDE_ISA", "NO_COLOR"] {
-        command.env_remove(name);
-    }
-    for name in [
-        "HF_HUB_CACHE",
-        "HUGGINGFACE_HUB_CACHE",
-        "HF_HUB_OFFLINE",
-        "TRANSFORMERS_OFFLINE",
-        "TRANSFORMERS_CACHE",
-        "HF_TOKEN",
-        "HUGGING_FACE_HUB_TOKEN",
-        "HF_TOKEN_PATH",
-        "HF_HUB_DISABLE_IMPLICIT_TOKEN",
-        "HF_HUB_DOWNLOAD_TIMEOUT",
-        "SSL_CERT_FILE",
-        "HTTPS_PROXY",
-        "https_proxy",
-        "http_proxy",
-        "ALL_PROXY",
-        "all_proxy",
-        "NO_PROXY",
-        "no_proxy",
-    ] {
+    let own = ["DINOXIDE_MODEL", "DINOXIDE_THREADS", "DINOXIDE_ISA", "NO_COLOR"];
+    for name in own.into_iter().chain(HUB_VARIABLES) {
         command.env_remove(name);
     }
     command.env("HF_HOME", "/no/such/cache").env("HF_ENDPOINT", server::NOBODY);
