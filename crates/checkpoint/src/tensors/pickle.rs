@@ -1,8 +1,8 @@
 //! Files of `torch.save`: `pytorch_model.bin`, `*.pth`, `*.pt`.
 //!
 //! `pytorch_reader` interprets the pickle with a fixed list of torch's own constructors, so nothing in a file is ever run, and
-//! bounds nesting and copies; `pickle_size` bounds the rest. Its tensors are read when the file is opened, to memory: only safetensors can be mapped. A
-//! tensor's name is its path through the file's dictionaries (`teacher.backbone.cls_token`).
+//! bounds nesting and copies; `pickle_size` bounds the rest. Its tensors are read when the file is opened, to memory: only
+//! safetensors can be mapped. A tensor's name is its path through the file's dictionaries (`teacher.backbone.cls_token`).
 
 use std::path::Path;
 
