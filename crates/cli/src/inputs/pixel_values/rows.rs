@@ -7,6 +7,9 @@ use crate::error::CliError;
 use dinoxide::{Archive, Dtype};
 use std::{collections::HashMap, ops::Range};
 
+/// Most pictures of a tensor, each of which takes some hundred bytes here: at 224×224 so many are a file of 630 GB.
+const MAX_ROWS: usize = 1 << 20;
+
 /// One picture's part of an input.
 #[derive(Debug)]
 pub(super) struct Row {
@@ -92,7 +95,7 @@ fn number(tensor: &str, name: &str) -> Option<usize> {
     text.parse().ok().filter(|number: &usize| number.to_string() == text)
 }
 
-/// The rows of a tensor [B, …].
+/// The rows of a tensor [B, …]; a header of a few bytes can claim any number of empty ones.
 fn split(archive: &Archive, tensor: usize) -> Result<Vec<Row>, CliError> {
     let view = archive.tensor(tensor);
     let (bytes, shape) = view.map_or((0, &[][..]), |view| (view.bytes.len(), view.shape));
@@ -100,6 +103,12 @@ fn split(archive: &Archive, tensor: usize) -> Result<Vec<Row>, CliError> {
     let Some((&count, shape)) = shape.split_first().filter(|(count, _)| **count > 0) else {
         return Err(whole.wrong(archive, whole.of_shape(archive), "a first axis of at least one picture"));
     };
+    if bytes == 0 {
+        return Err(whole.wrong(archive, whole.of_shape(archive), "no axis of length 0"));
+    }
+    if count > MAX_ROWS {
+        return Err(whole.wrong(archive, whole.of_shape(archive), &format!("at most {MAX_ROWS} pictures")));
+    }
     let len = bytes / count;
     let row =
         |i: usize| Row { tensor, range: i * len..(i + 1) * len, shape: shape.to_vec(), one_of_many: false };

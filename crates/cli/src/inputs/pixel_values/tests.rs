@@ -72,6 +72,8 @@ fn what_cannot_be_fed_is_refused_by_name() {
             "of shape [0, 3, 2, 2], expected a first axis of at least one picture",
         ),
         ("pixel_values", &[1, 3, 0, 2], "of shape [1, 3, 0, 2], expected no axis of length 0"),
+        ("pixel_values", &[1 << 60, 3, 0, 2], "expected no axis of length 0"),
+        ("pixel_values.0", &[3, 0, 2], "of shape [3, 0, 2], expected no axis of length 0"),
         ("pixels", &[1], "has no tensor `pixel_values`"),
         ("pixel_values.00", &[3, 2, 2], "has no tensor `pixel_values`"),
     ] {
