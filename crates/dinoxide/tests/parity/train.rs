@@ -7,7 +7,7 @@ use dinoxide::{
     SeededDraws,
 };
 use dinoxide_testkit::{compare::assert_close, tolerance::TINY_MODEL_MAX_ABS};
-use ndarray::{Array4, ArrayD, IxDyn};
+use ndarray::{Array1, Array4, ArrayD, IxDyn, arr0};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::json;
 use std::{collections::BTreeMap, path::Path};
@@ -45,6 +45,7 @@ impl Draws for Recorded {
 struct TrainGolden {
     golden: Golden,
     draws: Recorded,
+    labels: Option<Array1<i64>>,
     expected: BTreeMap<String, ArrayD<f32>>,
 }
 
@@ -71,10 +72,14 @@ fn read(path: &Path) -> TrainGolden {
         (name.clone(), ArrayD::from_shape_vec(IxDyn(tensor.shape()), floats(tensor.data())).unwrap())
     });
     let expected = expected.collect();
+    let labels = file
+        .tensor("labels")
+        .ok()
+        .map(|labels| labels.data().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect());
     let copy = tempfile::Builder::new().suffix(".safetensors").tempfile().unwrap();
     let written = safetensors::serialize(rest, metadata.metadata().clone()).unwrap();
     std::fs::write(copy.path(), written).unwrap();
-    TrainGolden { golden: Golden::open(copy.path()).unwrap(), draws, expected }
+    TrainGolden { golden: Golden::open(copy.path()).unwrap(), draws, labels, expected }
 }
 
 fn tensors(outputs: Outputs) -> BTreeMap<String, ArrayD<f32>> {
@@ -96,8 +101,13 @@ fn run(model: &Model, golden: &TrainGolden) -> BTreeMap<String, ArrayD<f32>> {
     if !golden.expected.contains_key("logits") {
         return tensors(model.forward(&inputs).unwrap());
     }
-    let outputs = ImageClassifier::new(model.clone()).unwrap().forward(&inputs).unwrap();
+    let classifier = ImageClassifier::new(model.clone()).unwrap();
+    let outputs = match &golden.labels {
+        Some(labels) => classifier.forward_with_labels(&inputs, labels.view()).unwrap(),
+        None => classifier.forward(&inputs).unwrap(),
+    };
     let mut all = tensors(outputs.base);
+    all.extend(outputs.loss.map(|loss| ("loss".to_owned(), arr0(loss).into_dyn())));
     all.insert("logits".to_owned(), outputs.logits.into_dyn());
     all
 }
@@ -111,7 +121,7 @@ fn recorded_draws_give_what_transformers_gave_on_every_isa_with_one_and_two_thre
             for isa in Isa::available() {
                 for threads in [1, 2] {
                     let got = run(&model_for(&name, &golden.golden, isa, threads), &golden);
-                    for (tensor, want) in golden.expected.iter().filter(|(tensor, _)| *tensor != "loss") {
+                    for (tensor, want) in &golden.expected {
                         let what = format!("{} {isa} x{threads} {tensor}", path.display());
                         assert_eq!(got[tensor].shape(), want.shape(), "{what}");
                         let (got, want) = (got[tensor].as_standard_layout(), want.as_standard_layout());
