@@ -49,6 +49,14 @@ pub enum Error {
         /// Its height and width.
         got: (usize, usize),
     },
+    /// A [`crate::Runner`] made more or fewer items of a batch than went in.
+    #[error("a batch of {expected} pictures gave {got} items")]
+    ItemsOfBatch {
+        /// Pictures that went in.
+        expected: usize,
+        /// Items that came out.
+        got: usize,
+    },
     /// A processor option that cannot be carried out.
     #[error("processor option `{option}`: {reason}")]
     ProcessorOption {

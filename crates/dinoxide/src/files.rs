@@ -267,9 +267,13 @@ fn forward_batch<R: Runner, T>(
     map: &impl Fn(R::Outputs) -> Vec<T>,
     wave: &mut Wave<T>,
 ) {
-    match forward(runner, options, batch) {
-        Ok(outputs) => {
-            for ((index, _), item) in batch.iter().zip(map(outputs)) {
+    let items = forward(runner, options, batch).map(map).and_then(|items| match items.len() {
+        got if got == batch.len() => Ok(items),
+        got => Err(Error::ItemsOfBatch { expected: batch.len(), got }),
+    });
+    match items {
+        Ok(items) => {
+            for ((index, _), item) in batch.iter().zip(items) {
                 wave.results[*index] = Some(Ok(item));
             }
         }
@@ -328,5 +332,36 @@ mod tests {
         wave.results[2] = Some(Ok('c'));
         assert_eq!(ready(&mut wave), "cd");
         assert_eq!(ready(&mut wave), "");
+    }
+
+    /// Says nothing of what it was asked.
+    struct Silent(Model);
+
+    impl Runner for Silent {
+        type Outputs = ();
+
+        fn base(&self) -> &Model {
+            &self.0
+        }
+
+        fn run(&self, _: &Inputs<'_>) -> Result<(), Error> {
+            Ok(())
+        }
+
+        fn into_items((): ()) -> Vec<()> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn every_picture_has_a_result_though_the_runner_gives_no_items() {
+        let silent = Silent(Model::from_pretrained(crate::BUILTIN_TINY).unwrap());
+        let processor = ImageProcessor::from_pretrained(crate::BUILTIN_TINY).unwrap();
+        let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/chelsea.png");
+        let results: Vec<_> =
+            run_files(&silent, &processor, FileOptions::default(), [picture; 3]).take(4).collect();
+        let refused =
+            |result: &Result<(), Error>| matches!(result, Err(Error::ItemsOfBatch { expected: 1, got: 0 }));
+        assert!(results.len() == 3 && results.iter().all(|(_, result)| refused(result)));
     }
 }

@@ -19,7 +19,7 @@ use ndarray::{Array2, Array4, ArrayD, Axis, Slice};
 /// What a backbone gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackboneOptions {
-    /// Indices of the stages, ascending; 0 is the stem. See [`dinoxide_checkpoint::config::backbone::resolve_stages`].
+    /// Indices of the stages, at least one, ascending, each once; 0 is the stem. See [`dinoxide_checkpoint::config::backbone::resolve_stages`].
     pub stages: Vec<usize>,
     /// Run the final norm over every chosen stage.
     pub apply_layernorm: bool,
@@ -52,6 +52,9 @@ impl BackboneOptions {
     pub(crate) fn chosen(&self, count: usize) -> Result<Vec<bool>, ModelError> {
         if !self.stages.is_sorted_by(|a, b| a < b) {
             return Err(ModelError::StageOrder { stages: self.stages.clone() });
+        }
+        if self.stages.is_empty() {
+            return Err(ModelError::NoStageChosen);
         }
         let mut chosen = vec![false; count];
         for &stage in &self.stages {

@@ -115,6 +115,9 @@ pub enum ModelError {
         /// Their indices, as they were given.
         stages: Vec<usize>,
     },
+    /// A backbone without a stage would give no map.
+    #[error("no stage is chosen: a backbone needs at least one")]
+    NoStageChosen,
     /// Class tokens were asked of a backbone that has none to give.
     #[error("a {model_type} backbone gives no class tokens")]
     NoClassTokens {

@@ -76,6 +76,15 @@ fn a_server_that_does_not_know_ranges_starts_over() {
 }
 
 #[test]
+fn a_server_that_starts_over_and_is_cut_each_time_is_given_up() {
+    let hub = Hub { knows_range: false, ..dinov2() };
+    let server = serve_changed(hub, usize::MAX, |_, reply| reply.pace(Pace::CutAfter(1000)));
+    let error = Cache::new().fails(&server);
+    assert!(matches!(error, HubError::Unreachable { .. }), "{error}");
+    assert_eq!(server.gets(WEIGHTS).len(), 1 + NetworkOptions::default().retries as usize);
+}
+
+#[test]
 fn another_part_than_was_asked_for_is_not_put_in() {
     let change = |request: &Request, reply: Reply| match request.range {
         None => reply.pace(Pace::CutAfter(1000)),

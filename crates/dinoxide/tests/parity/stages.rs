@@ -2,7 +2,8 @@
 
 use crate::fixtures::{checkpoints, fixture};
 use dinoxide::{
-    Backbone, BackboneOptions, DINOv3ConvNextBackbone, Error, Inputs, LoadOptions, Model, ModelError,
+    Backbone, BackboneOptions, DINOv3ConvNextBackbone, Error, FileOptions, ImageProcessor, Inputs,
+    LoadOptions, Model, ModelError, run_files,
 };
 use serde_json::{Value, json};
 
@@ -80,6 +81,20 @@ fn a_convnext_has_its_own_channels_and_takes_no_class_tokens() {
     backbone.options = BackboneOptions { return_class_token: false, stages: vec![7], ..backbone.options };
     let error = backbone.forward(&Inputs::new(pixels.view())).unwrap_err();
     assert!(matches!(error, Error::Model(ModelError::NoStage { stage: 7, stages: 5 })), "{error}");
+}
+
+#[test]
+fn a_backbone_without_a_stage_is_an_error_of_each_picture() {
+    for name in ["dinov2-backbone", "dinov3-convnext-backbone"] {
+        let backbone =
+            Backbone::from_pretrained(fixture(name)).unwrap().with_stages(None, Some(&[])).unwrap();
+        let processor = ImageProcessor::from_pretrained(fixture(name)).unwrap();
+        let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/chelsea.png");
+        let results = run_files(&backbone, &processor, FileOptions::default(), [picture; 2]).take(3);
+        let refused =
+            |result: &Result<_, Error>| matches!(result, Err(Error::Model(ModelError::NoStageChosen)));
+        assert_eq!(results.filter(|(_, result)| refused(result)).count(), 2, "{name}");
+    }
 }
 
 #[test]

@@ -60,14 +60,17 @@ impl Client {
         }
         let uri = self.file(download.commit, download.file)?;
         let mut retries = Retries::new(self.options);
+        let mut most = present(download)?;
         loop {
             let from = present(download)?;
             if from > 0 && download.size == Some(from) {
                 return Ok(Answer::Complete);
             }
-            let mut taken = 0;
-            let result = self.stream(&uri, download, from, progress, &mut taken);
-            if taken > 0 {
+            let result = self.stream(&uri, download, from, progress);
+            // Only what was never reached before: a server that starts over each time, and is cut each time, brings nothing new.
+            let reached = length(download.partial);
+            if reached > most {
+                most = reached;
                 retries.reset();
             }
             match result {
@@ -77,14 +80,13 @@ impl Client {
         }
     }
 
-    /// One connection's worth; `taken` counts its bytes.
+    /// One connection's worth.
     fn stream(
         &self,
         uri: &Uri,
         download: &Download<'_>,
         from: u64,
         progress: &dyn Progress,
-        taken: &mut u64,
     ) -> Result<Answer, Attempt> {
         let response = self.get(uri, download.file, from)?;
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
@@ -121,7 +123,7 @@ impl Client {
         let file = open(download.partial, start).map_err(fatal)?;
         progress.start(download.file, total, start);
         let sink = Sink { file, done: start, total, progress };
-        let result = self.copy(uri, download, response, sink, taken);
+        let result = self.copy(uri, download, response, sink);
         progress.finish();
         result
     }
@@ -132,7 +134,6 @@ impl Client {
         download: &Download<'_>,
         response: Response<Body>,
         mut sink: Sink<'_>,
-        taken: &mut u64,
     ) -> Result<Answer, Attempt> {
         let mut body = response.into_body().into_reader();
         let mut chunk = vec![0; CHUNK];
@@ -143,7 +144,6 @@ impl Client {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(self.failed(uri, &ureq::Error::from(error))),
             };
-            *taken += read as u64;
             let done = sink.done.saturating_add(read as u64);
             if sink.total.is_some_and(|total| done > total) {
                 return Ok(Answer::Sizes { got: done });
@@ -187,9 +187,14 @@ fn fatal(error: HubError) -> Attempt {
     Attempt { failure: Failure::Final, error: Box::new(error) }
 }
 
+/// Bytes of a file; none when it is not there.
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
 /// Bytes of the partial file; one that is larger than the whole is none.
 fn present(download: &Download<'_>) -> Result<u64, HubError> {
-    let length = fs::metadata(download.partial).map_or(0, |metadata| metadata.len());
+    let length = length(download.partial);
     if download.size.is_some_and(|size| length > size) || length > download.limit {
         remove(download.partial)?;
         return Ok(0);
