@@ -168,6 +168,7 @@ fn int_expected(range: &RangeInclusive<usize>) -> String {
 fn float_expected(range: &RangeInclusive<f64>) -> String {
     match (*range.start() == f64::MIN, *range.end() == f64::MAX) {
         (true, _) => "a number".into(),
+        (false, true) if *range.start() == f64::MIN_POSITIVE => "a number above 0".into(),
         (false, true) => format!("a number of at least {}", range.start()),
         (false, false) => format!("a number from {} to {}", range.start(), range.end()),
     }
@@ -225,6 +226,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_range_of_numbers_is_told_in_words() {
+        let expected = [f64::MIN, 0.0, f64::MIN_POSITIVE].map(|start| float_expected(&(start..=f64::MAX)));
+        assert_eq!(expected, ["a number", "a number of at least 0", "a number above 0"]);
+        assert_eq!(float_expected(&(0.0..=1.0)), "a number from 0 to 1");
+    }
 
     #[test]
     fn whole_floats_count_as_integers_and_others_do_not() {
