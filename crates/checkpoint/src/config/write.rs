@@ -178,7 +178,9 @@ impl ModelConfig {
         let common = self.common();
         let id2label: Map<String, Value> =
             common.id2label.iter().map(|(id, label)| (id.to_string(), json!(label))).collect();
-        let as_read = map.get("id2label").and_then(Value::as_object) == Some(&id2label);
+        let defaults = common_defaults();
+        let read = map.get("id2label").or(defaults.get("id2label"));
+        let as_read = read.and_then(Value::as_object) == Some(&id2label);
         let inverse = common.id2label.iter().map(|(id, label)| (label.clone(), json!(id))).collect();
         let label2id = match map.remove("label2id") {
             Some(Value::Object(label2id)) if as_read => label2id,
@@ -187,7 +189,7 @@ impl ModelConfig {
         map.remove("id2label");
         for (key, labels) in [("id2label", id2label), ("label2id", label2id)] {
             let labels = Value::Object(labels);
-            if common_defaults().get(key) != Some(&labels) {
+            if defaults.get(key) != Some(&labels) {
                 map.insert(key.into(), labels);
             }
         }

@@ -72,6 +72,16 @@ fn labels_are_written_both_ways_in_the_order_of_their_numbers() {
 }
 
 #[test]
+fn numbers_of_labels_that_stand_alone_are_kept_beside_the_two_labels_of_a_config_without_names() {
+    for label2id in [json!({"cat": 0}), json!({"cat": 0, "dog": 1}), json!({})] {
+        let map = written(&json!({"model_type": "dinov2", "label2id": label2id}).to_string());
+        assert_eq!((map.get("id2label"), &map["label2id"]), (None, &label2id));
+    }
+    let other = written(r#"{"model_type": "dinov2", "num_labels": 1, "label2id": {"cat": 0}}"#);
+    assert_eq!((&other["id2label"], &other["label2id"]), (&json!({"0": "LABEL_0"}), &json!({"LABEL_0": 0})));
+}
+
+#[test]
 fn a_changed_field_replaces_what_was_read() {
     let mut config =
         parse(r#"{"model_type": "dinov2", "id2label": {"0": "a"}, "label2id": {"a": 0}, "x": 1}"#).unwrap();
