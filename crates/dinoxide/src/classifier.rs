@@ -160,6 +160,21 @@ impl ImageClassifier {
         self.loss_as(logits, &labels.into(), self.config().common().problem_type)
     }
 
+    /// The same with a cross entropy divided by `num_items_in_batch`, as Transformers' keyword does.
+    ///
+    /// # Errors
+    /// As [`Self::loss`].
+    pub fn loss_over<'a>(
+        &self,
+        logits: &ArrayView2<'_, f32>,
+        labels: impl Into<Labels<'a>>,
+        num_items_in_batch: usize,
+    ) -> Result<f32, Error> {
+        let (labels, common) = (labels.into(), self.config().common());
+        let problem_type = common.problem_type.unwrap_or_else(|| labels.problem_type(common.num_labels()));
+        Ok(dinoxide_model::loss_over(problem_type, logits, &labels, Some(num_items_in_batch))?)
+    }
+
     fn loss_as(
         &self,
         logits: &ArrayView2<'_, f32>,

@@ -37,7 +37,7 @@ pub use dinoxide_image::{
 pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
 pub use dinoxide_model::{
     BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Labels,
-    MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss,
+    MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss, loss_over,
 };
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
@@ -62,6 +62,8 @@ pub use processor_class::{
     TypedProcessor,
 };
 pub use runner::Runner;
+/// The values of [`LoadOptions::with`].
+pub use serde_json;
 pub use source::{BUILTIN_TINY, LoadOptions, open};
 pub use verify::{Row, hash32, verify};
 

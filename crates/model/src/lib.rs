@@ -26,7 +26,7 @@ pub use classifier::Classifier;
 pub use draws::{DrawPlace, Draws, SeededDraws};
 pub use error::ModelError;
 pub use inputs::{Inputs, OutputHiddenStates};
-pub use loss::{IGNORED_LABEL, Labels, loss};
+pub use loss::{IGNORED_LABEL, Labels, loss, loss_over};
 pub use memory::{MAX_ATTENTION_BYTES, MAX_PATCHES};
 pub use model::Model;
 pub use outputs::{HiddenStates, Outputs};

@@ -57,11 +57,26 @@ pub fn loss(
     logits: &ArrayView2<'_, f32>,
     labels: &Labels<'_>,
 ) -> Result<f32, ModelError> {
+    loss_over(problem_type, logits, labels, None)
+}
+
+/// The same, a cross entropy divided by `num_items_in_batch` rather than by the labels that count: what a step that gathers the gradients
+/// of several batches asks for. The other losses are means all the same, as in Transformers.
+///
+/// # Errors
+/// As [`loss`].
+pub fn loss_over(
+    problem_type: ProblemType,
+    logits: &ArrayView2<'_, f32>,
+    labels: &Labels<'_>,
+    num_items_in_batch: Option<usize>,
+) -> Result<f32, ModelError> {
     match (problem_type, labels) {
         (ProblemType::SingleLabelClassification, Labels::Classes(classes))
             if Labels::is_one_each(classes.shape(), logits.nrows()) =>
         {
-            cross_entropy(logits, classes)
+            let (sum, counted) = cross_entropy(logits, classes)?;
+            Ok((sum / num_items_in_batch.unwrap_or(counted) as f64) as f32)
         }
         (ProblemType::Regression, Labels::Classes(classes)) => {
             let values = classes.mapv(|class| class as f32);
@@ -89,8 +104,11 @@ fn mean(logits: &ArrayView2<'_, f32>, values: &ArrayViewD<'_, f32>, term: impl F
     (terms.sum::<f64>() / logits.len() as f64) as f32
 }
 
-/// The mean of −log softmax(logits)[class] over the items that count; NaN when none does.
-fn cross_entropy(logits: &ArrayView2<'_, f32>, classes: &ArrayViewD<'_, i64>) -> Result<f32, ModelError> {
+/// The sum of −log softmax(logits)[class] over the items that count, and their number.
+fn cross_entropy(
+    logits: &ArrayView2<'_, f32>,
+    classes: &ArrayViewD<'_, i64>,
+) -> Result<(f64, usize), ModelError> {
     let (mut sum, mut counted) = (0.0_f64, 0_usize);
     for (item, (row, &label)) in logits.rows().into_iter().zip(classes).enumerate() {
         if label == IGNORED_LABEL {
@@ -103,7 +121,7 @@ fn cross_entropy(logits: &ArrayView2<'_, f32>, classes: &ArrayViewD<'_, i64>) ->
         sum += total.ln() - f64::from(row[class] - largest);
         counted += 1;
     }
-    Ok((sum / counted as f64) as f32)
+    Ok((sum, counted))
 }
 
 fn do_not_fit(problem_type: ProblemType, logits: &ArrayView2<'_, f32>, labels: &Labels<'_>) -> ModelError {
@@ -136,6 +154,21 @@ mod tests {
         let alone = single([logits[1], logits[1]], [2, 2]).unwrap();
         assert_eq!(single(logits, [IGNORED_LABEL, 2]).unwrap(), alone);
         assert!(single(logits, [IGNORED_LABEL; 2]).unwrap().is_nan());
+    }
+
+    #[test]
+    fn a_cross_entropy_can_be_over_more_items_than_are_there() {
+        let (logits, classes) = (arr2(&[[1.0_f32, 2.0, 3.0], [0.0, 0.5, 9.0]]), arr1(&[1_i64, 2]));
+        let over =
+            |problem_type, n| loss_over(problem_type, &logits.view(), &classes.view().into(), n).unwrap();
+        let single = ProblemType::SingleLabelClassification;
+        assert_eq!(over(single, Some(8)), over(single, None) / 4.0);
+        let values = arr2(&[[0.0_f32; 3]; 2]);
+        let multi = |n| {
+            let labels = values.view().into();
+            loss_over(ProblemType::MultiLabelClassification, &logits.view(), &labels, n).unwrap()
+        };
+        assert_eq!(multi(Some(8)), multi(None));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Numbers of a file as f32: F32 as they are, F16 and BF16 widened, which is exact.
+//! Numbers of a file as f32: F32 as they are, F16 and BF16 widened, which is exact, F64 rounded.
 //!
 //! A file's data need not be aligned, so numbers are put together from bytes; compilers turn the f32 case into a copy.
 
@@ -49,6 +49,7 @@ const BLOCK: usize = 512;
 /// Bytes of one number.
 pub(super) fn width(view: TensorView<'_>) -> Result<usize, CheckpointError> {
     match view.dtype {
+        Dtype::F64 => Ok(8),
         Dtype::F32 => Ok(4),
         Dtype::F16 | Dtype::BF16 => Ok(2),
         other => Err(CheckpointError::UnsupportedDtype {
@@ -65,6 +66,10 @@ pub(super) fn append_f32(view: TensorView<'_>, values: &mut Vec<f32>) -> Result<
     match view.dtype {
         Dtype::F16 => append_half(view.bytes, f16::from_le_bytes, values),
         Dtype::BF16 => append_half(view.bytes, bf16::from_le_bytes, values),
+        Dtype::F64 => {
+            let (numbers, _) = view.bytes.as_chunks::<8>();
+            values.extend(numbers.iter().map(|number| f64::from_le_bytes(*number) as f32));
+        }
         _ => {
             let (numbers, _) = view.bytes.as_chunks::<4>();
             values.extend(numbers.iter().map(|number| f32::from_le_bytes(*number)));

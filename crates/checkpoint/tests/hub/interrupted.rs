@@ -151,7 +151,7 @@ fn a_range_that_the_server_does_not_have_starts_over() {
 }
 
 /// When a body stands still in these tests; long enough for any answer that comes at all.
-const STALL: Duration = Duration::from_millis(400);
+const STALL: Duration = Duration::from_millis(1200);
 
 fn impatient(cache: &Cache, server: &Server, read_timeout: Duration) -> HubOptions {
     let options = cache.options(&server.url());

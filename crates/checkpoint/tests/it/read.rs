@@ -78,8 +78,18 @@ fn half_precision_is_widened_exactly_also_where_the_data_is_not_aligned() {
 }
 
 #[test]
+fn float64_is_rounded_to_f32() {
+    let numbers = [1.0 / 3.0, -2.5, 1e300, f64::MIN_POSITIVE, 0.1, 1.0, 2.0, 3.0];
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    let mut weights = Weights::of(DINOV2);
+    weights.0.insert(NORM.into(), (Dtype::F64, vec![8], bytes));
+    let got = open(DINOV2, &weights).unwrap().tensors().read_f32(NORM, &[8]).unwrap();
+    assert_eq!(got, [1.0 / 3.0, -2.5, f32::INFINITY, 0.0, 0.1, 1.0, 2.0, 3.0]);
+}
+
+#[test]
 fn other_number_formats_are_refused_when_such_a_tensor_is_read() {
-    for (dtype, bytes) in [(Dtype::F64, 64), (Dtype::I64, 64), (Dtype::F8_E4M3, 8), (Dtype::BOOL, 8)] {
+    for (dtype, bytes) in [(Dtype::I64, 64), (Dtype::F8_E4M3, 8), (Dtype::BOOL, 8)] {
         let mut weights = Weights::of(DINOV2);
         weights.0.insert(NORM.into(), (dtype, vec![8], vec![0; bytes]));
         let checkpoint = open(DINOV2, &weights).unwrap();
