@@ -4,9 +4,9 @@
 //! measured first: an archive's by its directory, which may not compress (torch never does), and those of the older format,
 //! which follow each other (magic number, protocol, system, object, keys of the storages), by skipping from opcode to opcode.
 //! Opcodes and the lengths of their arguments: Python's `pickletools`. What is malformed is left to the reader, which stops
-//! at the same place.
+//! at the same place. A view that torch negates when it is read is refused too: the reader does not know of it.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 
 use zip::{CompressionMethod, ZipArchive};
 
@@ -18,6 +18,8 @@ const ZIP_MAGIC: &[u8] = b"PK";
 const TAR_MAGIC: (usize, &[u8]) = (257, b"ustar");
 /// An archive's pickle; a folder's name stands before it.
 const PICKLE_ENTRY: &str = "data.pkl";
+/// The text `neg`, by which a pickle says that a tensor is a negated view, as protocols 2 and 4 write it.
+const NEGATED: [&[u8]; 2] = [b"X\x03\0\0\0neg", b"\x8c\x03neg"];
 /// Pickles of the older format.
 const PICKLES: usize = 5;
 
@@ -34,7 +36,7 @@ pub(super) fn check(file: &[u8]) -> Result<(), String> {
     } else {
         match pickles_bytes(file) {
             Some(bytes) if bytes > MAX_PICKLE_BYTES => Err(too_large(bytes)),
-            _ => Ok(()),
+            bytes => check_views(&file[..bytes.unwrap_or(file.len()).min(MAX_PICKLE_BYTES)]),
         }
     }
 }
@@ -55,8 +57,22 @@ fn check_archive(file: &[u8]) -> Result<(), String> {
         if is_pickle && size > MAX_PICKLE_BYTES {
             return Err(too_large(size));
         }
+        if is_pickle {
+            let mut pickle = Vec::with_capacity(size);
+            let mut entry = entry.take(MAX_PICKLE_BYTES as u64);
+            entry.read_to_end(&mut pickle).map_err(|error| error.to_string())?;
+            check_views(&pickle)?;
+        }
     }
     Ok(())
+}
+
+fn check_views(pickle: &[u8]) -> Result<(), String> {
+    let says = |text: &[u8]| pickle.windows(text.len()).any(|window| window == text);
+    match NEGATED.into_iter().any(says) {
+        true => Err("it holds negated views; save their values instead, with `resolve_neg()`".to_owned()),
+        false => Ok(()),
+    }
 }
 
 /// Bytes of the pickles at the start of a file, or, once they are above the limit, of those so far; nothing when they are malformed.
@@ -130,6 +146,16 @@ mod tests {
             assert_eq!(check(&format(&pickle(10_000))), Ok(()));
             let error = check(&format(&pickle(MAX_PICKLE_BYTES + 1))).unwrap_err();
             assert!(error.starts_with("a pickle of 10485"), "{error}");
+        }
+    }
+
+    #[test]
+    fn negated_views_are_refused_in_either_format() {
+        for format in [older_format, archive] {
+            for text in NEGATED {
+                let error = check(&format(&[b"\x80\x02}", text, b"\x88s."].concat())).unwrap_err();
+                assert!(error.contains("negated"), "{error}");
+            }
         }
     }
 
