@@ -16,6 +16,7 @@ use crate::layout;
 use crate::limits::MAX_JSON_BYTES;
 use crate::loading::{self, LoadingInfo};
 use crate::names::Convention;
+use crate::near;
 use crate::options::OpenOptions;
 use crate::processor_config::{ProcessorConfig, ProcessorFile};
 use crate::tensors::{Dtype, Tensors, torch_dtype};
@@ -223,7 +224,7 @@ impl ModelConfig {
 /// The path must be a folder.
 pub(crate) fn check_folder(dir: &Path) -> Result<(), CheckpointError> {
     match files::metadata(dir)? {
-        None => Err(CheckpointError::FolderNotFound { path: dir.into() }),
+        None => Err(near::folder_not_found(dir)),
         Some(metadata) if !metadata.is_dir() => Err(CheckpointError::NotAFolder { path: dir.into() }),
         Some(_) => Ok(()),
     }

@@ -117,6 +117,8 @@ pub enum CheckpointError {
     FolderNotFound {
         /// The folder.
         path: PathBuf,
+        /// A folder beside it with nearly that name.
+        near: Option<PathBuf>,
     },
     /// The path is a file, not a folder.
     #[error("`{}` is not a folder", .path.display())]

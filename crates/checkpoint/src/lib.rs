@@ -33,6 +33,7 @@ pub mod layout;
 pub mod limits;
 mod loading;
 mod names;
+mod near;
 mod options;
 pub mod processor_config;
 mod save;

@@ -8,17 +8,27 @@ use std::path::Path;
 use super::{CheckpointError, LayoutMismatch};
 use crate::hub;
 
+/// What a model is named by.
+const FOLDER_OR_REPO: &str = "give an existing folder, or a repo id such as `facebook/dinov2-small`";
+
 impl CheckpointError {
     /// One sentence about what to do, when there is something.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::InvalidModelId { .. } | Self::FolderNotFound { .. } => {
-                Some("give an existing folder, or a repo id such as `facebook/dinov2-small`".into())
+            Self::InvalidModelId { id, .. } => Some(match hub::repo_of_address(id) {
+                Some(repo) => format!("give the repo id: `{repo}`"),
+                None => FOLDER_OR_REPO.into(),
+            }),
+            Self::FolderNotFound { near: Some(near), .. } => {
+                Some(format!("did you mean `{}`?", near.display()))
             }
+            Self::FolderNotFound { .. } => Some(FOLDER_OR_REPO.into()),
             Self::InvalidRevision { .. } => Some("give a branch, a tag or a full commit hash".into()),
             Self::NotAFolder { path } => Some(not_a_folder(path)),
             Self::UnreadablePickle { path, .. } => Some(convert(path)),
-            Self::NoCacheFolder { .. } => Some("set HF_HOME, or give the cache folder".into()),
+            Self::NoCacheFolder { repo, .. } => {
+                Some(format!("set HF_HOME, or give the cache folder; {}", hub::no_folder(repo)))
+            }
             Self::NotInCache(missing) => Some(not_in_cache(&missing.repo, missing.offline)),
             Self::Hub(error) => error.hint(),
             Self::NoConfig { path } | Self::NoProcessor { path } => unfinished_download(path),
@@ -49,13 +59,14 @@ impl CheckpointError {
 }
 
 fn not_in_cache(repo: &str, offline: bool) -> String {
-    match offline {
+    let what_to_do = match offline {
         true => format!(
             "offline mode is on (--offline, HF_HUB_OFFLINE or TRANSFORMERS_OFFLINE): download `{repo}` without it, or give a \
              local folder"
         ),
         false => format!("download it with `hf download {repo}`, or give a local folder"),
-    }
+    };
+    format!("{what_to_do}; {}", hub::no_folder(repo))
 }
 
 /// A folder inside the hub's cache that lacks a file is most likely half a download.

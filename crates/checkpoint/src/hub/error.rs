@@ -153,6 +153,8 @@ pub enum HubError {
     /// The answer lacks what the hub's answers have.
     #[error("{host} does not answer as the hub does: {reason}")]
     NotAHub {
+        /// The repo.
+        repo: String,
         /// The host.
         host: String,
         /// What is missing or wrong.
@@ -234,8 +236,36 @@ impl HubError {
         }
     }
 
-    /// One sentence about what to do, when there is something.
+    /// One sentence about what to do, when there is something; where a repo was asked for, also that no folder has its name.
     pub fn hint(&self) -> Option<String> {
+        let no_folder = self.repo().map(no_folder);
+        match (self.what_to_do(), no_folder) {
+            (Some(what_to_do), Some(no_folder)) => Some(format!("{what_to_do}; {no_folder}")),
+            (what_to_do, no_folder) => what_to_do.or(no_folder),
+        }
+    }
+
+    /// The repo asked for, where the error speaks of one.
+    fn repo(&self) -> Option<&str> {
+        match self {
+            Self::Gated { repo, .. }
+            | Self::RepoNotFound { repo, .. }
+            | Self::Refused { repo, .. }
+            | Self::RevisionNotFound { repo, .. }
+            | Self::NotAModel { repo, .. }
+            | Self::NoWeights { repo, .. }
+            | Self::ShardNotFound { repo, .. }
+            | Self::Unreachable { repo, .. }
+            | Self::Status { repo, .. }
+            | Self::NotAHub { repo, .. }
+            | Self::TooLarge { repo, .. }
+            | Self::WrongSize { repo, .. }
+            | Self::WrongHash { repo, .. } => Some(repo),
+            _ => None,
+        }
+    }
+
+    fn what_to_do(&self) -> Option<String> {
         match self {
             Self::InvalidEndpoint { .. } => Some("give one such as https://huggingface.co".into()),
             Self::InvalidProxy => Some("correct HTTPS_PROXY, or the variable that stands for it".into()),
@@ -266,6 +296,11 @@ impl HubError {
             _ => None,
         }
     }
+}
+
+/// Tells one who meant a folder that there is none.
+pub(crate) fn no_folder(repo: &str) -> String {
+    format!("there is no folder `{repo}` here either")
 }
 
 fn gated(repo: &str, endpoint: &str, with_token: bool) -> String {

@@ -12,6 +12,7 @@ use super::fetch::bring;
 use super::ids;
 use super::options::{HubOptions, Located};
 use crate::error::CheckpointError;
+use crate::near;
 
 /// The revision that is meant when none is given.
 pub(super) const DEFAULT_REVISION: &str = "main";
@@ -32,7 +33,7 @@ pub fn fetch(model: impl AsRef<OsStr>, options: &HubOptions) -> Result<Located, 
 /// Finds the folder of a model: a local folder, or a repo id in the hub's cache. Opens no socket, writes nothing.
 ///
 /// # Errors
-/// The name is neither a folder nor a repo id, the revision or subfolder is none, or the cache does not have them.
+/// The name is a path where no folder is, or neither a folder nor a repo id, the revision or subfolder is none, or the cache does not have them.
 pub fn locate(model: impl AsRef<OsStr>, options: &HubOptions) -> Result<Located, CheckpointError> {
     match look(model.as_ref(), options)? {
         Place::Folder(located) => Ok(located),
@@ -58,6 +59,9 @@ fn look<'a>(model: &'a OsStr, options: &'a HubOptions) -> Result<Place<'a>, Chec
     }
     if path.is_file() {
         return Err(CheckpointError::NotAFolder { path: path.into() });
+    }
+    if ids::is_path(model) {
+        return Err(near::folder_not_found(path));
     }
     let repo = ids::repo_id(model)?;
     let revision = options.revision.as_deref().unwrap_or(DEFAULT_REVISION);

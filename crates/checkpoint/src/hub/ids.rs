@@ -14,6 +14,35 @@ const MAX_NAME_CHARS: usize = 96;
 /// Bytes of a revision: the longest file name that file systems take.
 const MAX_REVISION_BYTES: usize = 255;
 
+/// How an address on the hub begins, as a browser shows it or without its scheme.
+const ADDRESSES: [&str; 4] =
+    ["https://huggingface.co/", "https://hf.co/", "http://huggingface.co/", "huggingface.co/"];
+
+/// The repo of a page of the hub, such as `https://huggingface.co/org/name/tree/main`.
+pub(crate) fn repo_of_address(text: &str) -> Option<&str> {
+    let path = ADDRESSES.iter().find_map(|address| text.strip_prefix(address))?;
+    let path = path.split(['?', '#']).next()?;
+    let end = path.match_indices('/').nth(1).map_or(path.len(), |(end, _)| end);
+    let repo = path[..end].trim_end_matches('/');
+    repo_id(OsStr::new(repo)).is_ok().then_some(repo)
+}
+
+/// Whether a text can only be meant as a path: it begins as one, or has more parts than a repo id.
+pub(super) fn is_path(model: &OsStr) -> bool {
+    // What is not UTF-8 keeps its ASCII characters, and those alone decide.
+    let text = model.to_string_lossy();
+    if is_address(&text) {
+        return false;
+    }
+    let begins = ["/", "./", "../", "~"].iter().any(|start| text.starts_with(start));
+    let parts = text.matches('/').count() > 1 || text.ends_with('/');
+    begins || parts || text == "." || text == ".." || cfg!(windows) && text.contains('\\')
+}
+
+fn is_address(text: &str) -> bool {
+    text.contains("://") || repo_of_address(text).is_some()
+}
+
 /// The text as a repo id: `name` or `org/name`, of letters, digits, `-`, `_` and `.`.
 pub(super) fn repo_id(model: &OsStr) -> Result<&str, CheckpointError> {
     let refuse =
@@ -21,6 +50,9 @@ pub(super) fn repo_id(model: &OsStr) -> Result<&str, CheckpointError> {
     let Some(id) = model.to_str() else { return refuse("not valid UTF-8") };
     if id.is_empty() {
         return refuse("it is empty");
+    }
+    if is_address(id) {
+        return refuse("it is an address");
     }
     let names: Vec<&str> = id.split('/').collect();
     if names.len() > 2 {

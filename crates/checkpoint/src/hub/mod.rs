@@ -41,6 +41,8 @@ pub use progress::Progress;
 pub use token::{Secret, Token};
 
 pub(crate) use cache::repo_of as repo_of_snapshot;
+pub(crate) use error::no_folder;
+pub(crate) use ids::repo_of_address;
 
 #[cfg(test)]
 mod tests;

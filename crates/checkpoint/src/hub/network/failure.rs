@@ -49,8 +49,8 @@ impl Client {
 
     /// An answer that is none of the hub's.
     pub(super) fn not_a_hub(&self, uri: &Uri, reason: String) -> Attempt {
-        let host = address::host(uri);
-        Attempt { failure: Failure::Final, error: Box::new(HubError::NotAHub { host, reason }) }
+        let (repo, host) = (self.repo.clone(), address::host(uri));
+        Attempt { failure: Failure::Final, error: Box::new(HubError::NotAHub { repo, host, reason }) }
     }
 
     /// The failure that a response speaks of.
