@@ -89,6 +89,27 @@ pub enum CheckpointError {
         key: String,
         /// The family.
         model_type: &'static str,
+        /// A setting with nearly that name.
+        near: Option<String>,
+    },
+    /// A value for a setting that has a wrong type or is out of range.
+    #[error("`{key}` must be {expected}, got {got}")]
+    InvalidSetting {
+        /// The setting.
+        key: String,
+        /// What fits.
+        expected: String,
+        /// What was given.
+        got: String,
+    },
+    /// Settings that were put over a config do not fit it, though the config alone is sound.
+    #[error("the override of {} does not fit the model's config", quoted(.keys))]
+    Override {
+        /// The settings; all that were given, where no single one is at fault.
+        keys: Vec<String>,
+        /// Which rule they break.
+        #[source]
+        source: Box<CheckpointError>,
     },
     /// The text is not a size of a file.
     #[error("`{text}` is not a size: expected a number with TB, GB, MB or KB, such as 5GB")]
@@ -410,6 +431,10 @@ pub enum CheckpointError {
         /// Rows of the classifier's weight.
         weights: usize,
     },
+}
+
+fn quoted(keys: &[String]) -> String {
+    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
 }
 
 impl From<HubError> for CheckpointError {

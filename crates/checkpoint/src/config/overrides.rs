@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::ModelConfig;
 use crate::error::CheckpointError;
 use crate::json;
+use crate::near;
 
 /// Settings, and what they make out of date.
 const FOLLOWS: [(&str, &[&str]); 6] = [
@@ -41,7 +42,7 @@ impl ModelConfig {
     /// This config with other values for some of its keys; `path` serves error messages only.
     ///
     /// # Errors
-    /// A key that the family's config does not have, a value of a wrong type or out of range.
+    /// A key that the family's config does not have; a value of a wrong type or out of range, in [`CheckpointError::Override`].
     pub fn with_overrides(
         self,
         path: &Path,
@@ -57,10 +58,7 @@ impl ModelConfig {
                     || self.undeclared_keys().contains(&key.as_str())
                     || self.known_keys().any(|known| known == key));
             if !known {
-                return Err(CheckpointError::UnknownSetting {
-                    key: key.clone(),
-                    model_type: self.model_type(),
-                });
+                return Err(self.unknown(key, &map));
             }
         }
         for (setting, outdated) in FOLLOWS {
@@ -76,7 +74,15 @@ impl ModelConfig {
                 _ => drop(map.insert(key.clone(), value.clone())),
             }
         }
-        Self::from_map(path, map)
+        Self::from_map(path, map).map_err(|error| refused(error, overrides))
+    }
+
+    /// The error for a setting that there is not, with the one that may be meant.
+    fn unknown(&self, key: &str, map: &Map<String, Value>) -> CheckpointError {
+        let others = self.undeclared_keys().iter().copied().chain(self.known_keys()).map(str::to_owned);
+        let names = map.keys().cloned().chain(others).filter(|name| name != "model_type");
+        let near = near::nearest(key, names);
+        CheckpointError::UnknownSetting { key: key.to_owned(), model_type: self.model_type(), near }
     }
 
     /// The keys that the models read though no class declares them. Transformers takes them from the file only.
@@ -87,4 +93,26 @@ impl ModelConfig {
             Self::DINOv3ConvNext(_) => &[],
         }
     }
+}
+
+/// The error of a config that was sound before the overrides: theirs, so that no file is named.
+fn refused(error: CheckpointError, overrides: &Map<String, Value>) -> CheckpointError {
+    let given = |at_fault: &dyn Fn(&str) -> bool| -> Vec<String> {
+        overrides.keys().filter(|key| at_fault(key)).cloned().collect()
+    };
+    let (mut keys, source) = match error {
+        CheckpointError::InvalidField { key, expected, got, .. } => {
+            // A key may lead into a value: `id2label.3`.
+            let keys = given(&|name| key.split(['.', '[']).next() == Some(name));
+            (keys, Box::new(CheckpointError::InvalidSetting { key, expected, got }))
+        }
+        CheckpointError::ConfigStages { source, .. } => {
+            (given(&|name| matches!(name, "out_features" | "out_indices")), source)
+        }
+        other => (Vec::new(), Box::new(other)),
+    };
+    if keys.is_empty() {
+        keys = given(&|_| true);
+    }
+    CheckpointError::Override { keys, source }
 }

@@ -23,6 +23,7 @@ impl CheckpointError {
                 Some(format!("did you mean `{}`?", near.display()))
             }
             Self::FolderNotFound { .. } => Some(FOLDER_OR_REPO.into()),
+            Self::UnknownSetting { near, .. } => near.as_ref().map(|near| format!("did you mean `{near}`?")),
             Self::InvalidRevision { .. } => Some("give a branch, a tag or a full commit hash".into()),
             Self::NotAFolder { path } => Some(not_a_folder(path)),
             Self::UnreadablePickle { path, .. } => Some(convert(path)),

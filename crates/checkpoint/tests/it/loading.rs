@@ -66,13 +66,46 @@ fn a_setting_that_is_none_is_refused_by_name() {
     for key in ["dropout", "model_type", "mlp_ratio"] {
         let options = OpenOptions { overrides: overrides(&json!({key: 1})), ..OpenOptions::default() };
         match Checkpoint::open_with(&folder, &options).unwrap_err() {
-            CheckpointError::UnknownSetting { key: got, model_type: "dinov3_vit" } => assert_eq!(got, key),
+            CheckpointError::UnknownSetting { key: got, model_type: "dinov3_vit", .. } => {
+                assert_eq!(got, key)
+            }
             other => panic!("{other:?}"),
         }
     }
-    let options = OpenOptions { overrides: overrides(&json!({"rope_theta": "x"})), ..OpenOptions::default() };
-    let error = Checkpoint::open_with(&folder, &options).unwrap_err();
-    assert!(matches!(error, CheckpointError::InvalidField { .. }), "{error:?}");
+}
+
+/// Message, cause and hint of overrides that are refused.
+fn told(value: &Value) -> [String; 3] {
+    let options = OpenOptions { overrides: overrides(value), ..OpenOptions::default() };
+    let error = Checkpoint::open_with(&fixtures().join("dinov3-vit"), &options).unwrap_err();
+    let cause = std::error::Error::source(&error).map(ToString::to_string);
+    [error.to_string(), cause.unwrap_or_default(), error.hint().unwrap_or_default()]
+}
+
+#[test]
+fn an_override_that_does_not_fit_is_at_fault_and_not_the_file() {
+    let [message, cause, _] = told(&json!({"out_features": ["stage99"], "num_labels": 3}));
+    assert_eq!(message, "the override of `out_features` does not fit the model's config");
+    assert!(cause.starts_with("no stage `stage99`: the model has stem, stage1"), "{cause}");
+    let [message, cause, _] = told(&json!({"rope_theta": "x", "num_labels": 3}));
+    assert_eq!(message, "the override of `rope_theta` does not fit the model's config");
+    assert!(cause.starts_with("`rope_theta` must be ") && !cause.contains("config.json"), "{cause}");
+    // 64 does not divide by 7, whichever of the two the reader looks at.
+    let [message, cause, _] = told(&json!({"num_attention_heads": 7}));
+    assert_eq!(message, "the override of `num_attention_heads` does not fit the model's config");
+    assert!(!cause.is_empty() && !cause.contains("config.json"), "{cause}");
+}
+
+#[test]
+fn a_mistyped_setting_is_told_the_one_that_there_is() {
+    for (given, meant) in
+        [("out_feature", "out_features"), ("num_label", "num_labels"), ("ropetheta", "rope_theta")]
+    {
+        let [message, _, hint] = told(&json!({given: 1}));
+        assert_eq!(message, format!("`{given}` is not a setting of a dinov3_vit config"));
+        assert_eq!(hint, format!("did you mean `{meant}`?"));
+    }
+    assert_eq!(told(&json!({"dropout": 1}))[2], "");
 }
 
 #[test]
