@@ -49,7 +49,7 @@ impl CheckpointError {
             }
             Self::Layout(mismatch) => layout(mismatch),
             Self::UnsupportedDtype { .. } => Some("save the model as float32, float16 or bfloat16".into()),
-            Self::NoClassifier { .. } => Some(
+            Self::NoClassifier { .. } | Self::NoClassifierClass { .. } => Some(
                 "use a checkpoint with a classifier, such as `facebook/dinov2-small-imagenet1k-1-layer`"
                     .into(),
             ),
