@@ -27,7 +27,11 @@ impl Archive {
     /// # Errors
     /// No such file, no regular one, a Git LFS pointer, a file that is cut, a header that is hostile or too large.
     pub fn open(path: &Path) -> Result<Self, CheckpointError> {
-        let missing = || files::io_error(path, std::io::ErrorKind::NotFound.into());
+        // The system's own words, where the file is still missing.
+        let missing = || {
+            let said = std::fs::metadata(path).err();
+            files::io_error(path, said.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
+        };
         let bytes = files::map(path)?.ok_or_else(missing)?;
         files::refuse_pointer(path, &bytes)?;
         let (metadata, tensors) = header::read_all(path, &bytes, MAX_ARCHIVE_HEADER_BYTES)?;
