@@ -40,6 +40,9 @@ pub(crate) enum CliError {
     /// A file of `--pixel-values` that cannot be fed to the model.
     #[error("{}: {reason}", path.display())]
     InputFile { path: PathBuf, reason: String },
+    /// A file of `--pixel-values` of another kind.
+    #[error("{}: is no safetensors file", path.display())]
+    NoTensors { path: PathBuf },
     /// A tensor of such a file.
     #[error("{}: tensor `{tensor}` is {got}, expected {expected}", path.display())]
     InputTensor { path: PathBuf, tensor: String, got: String, expected: String },
@@ -88,6 +91,7 @@ impl CliError {
             Self::Usage { hint, .. } => hint.clone(),
             Self::NoPictures { hint, .. } => Some(hint.clone()),
             Self::OutputFormat { formats, .. } => Some(format!("use one of {}", formats.join(", "))),
+            Self::NoTensors { .. } => Some("for pictures leave out `--pixel-values`".to_owned()),
             Self::OutputLimit { hint, .. } => Some((*hint).to_owned()),
             _ => None,
         }

@@ -22,7 +22,10 @@ use std::{
 };
 
 /// The model when none is named.
-const DEFAULT_MODEL: &str = "facebook/dinov2-small";
+pub(crate) const DEFAULT_MODEL: &str = "facebook/dinov2-small";
+
+/// The model with a classifier when none is named.
+pub(crate) const DEFAULT_CLASSIFIER: &str = "facebook/dinov2-small-imagenet1k-1-layer";
 
 /// Most threads that are started: more than any machine has cores.
 const MAX_THREADS: usize = 1024;
@@ -79,7 +82,12 @@ fn read_isa(named: Named<'_>) -> Result<Isa, CliError> {
 
 /// Which model: named on the command line, by the environment, or the default.
 pub(crate) fn model_name(args: &SourceArgs, env: &Env) -> OsString {
-    args.model.clone().or_else(|| env.model.clone()).unwrap_or_else(|| DEFAULT_MODEL.into())
+    model_name_or(args, env, DEFAULT_MODEL)
+}
+
+/// As [`model_name`], with another default.
+pub(crate) fn model_name_or(args: &SourceArgs, env: &Env, default: &str) -> OsString {
+    args.model.clone().or_else(|| env.model.clone()).unwrap_or_else(|| default.into())
 }
 
 /// Opens a checkpoint. A revision of what has none is a warning: the weights may not be those that were meant.
@@ -144,11 +152,23 @@ pub(crate) fn processor(
     let mut processor = processor.with_decode(decode(args)).with_isa(isa);
     if let Some(Size { height, width }) = args.size {
         processor = processor.with_size(height, width);
+        check_size(Size { height, width }, processor.spec().max_output_pixels)?;
     }
     if args.no_crop {
         processor = processor.without_crop();
     }
     Ok(processor)
+}
+
+/// Refuses a size of more pixels than a processor makes, before the work.
+fn check_size(size: Size, most: u64) -> Result<(), CliError> {
+    let pixels = size.height as u64 * size.width as u64;
+    if pixels <= most {
+        return Ok(());
+    }
+    let side = most.isqrt();
+    let reason = format!("is {pixels} pixels, the most are {most}, such as {side}x{side}");
+    Err(CliError::OptionValue { option: "--size", got: size.to_string(), reason })
 }
 
 /// Bytes that decoding takes for a pixel at most, whatever the format; also of a file that is not compressed.

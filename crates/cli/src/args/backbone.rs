@@ -7,7 +7,7 @@ use clap::Args;
 #[command(next_help_heading = "Backbone")]
 pub(crate) struct BackboneArgs {
     /// Stages by name (`dinoxide info` tells them), in any order [default: those of the config, else the last]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "out_indices")]
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', conflicts_with = "out_indices", value_parser = name)]
     pub(crate) out_features: Option<Vec<String>>,
 
     /// Stages by number, negative ones from the end, in any order; 0 is the stem
@@ -42,6 +42,15 @@ impl BackboneArgs {
     }
 }
 
+/// A stage's name. Numbers have an option of their own.
+fn name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    match name.parse::<i64>() {
+        Ok(_) => Err("expected names, such as `stage2,stage4`; numbers go to `--out-indices`".to_owned()),
+        Err(_) => Ok(name.to_owned()),
+    }
+}
+
 fn index(text: &str) -> Result<i64, String> {
-    text.parse().map_err(|_| "expected whole numbers, such as `-1` or `3,-1`".to_owned())
+    text.trim().parse().map_err(|_| "expected whole numbers, such as `-1` or `3,-1`".to_owned())
 }

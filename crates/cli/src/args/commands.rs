@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   dinoxide embed -m builtin:tiny photos/             one JSON line a picture on stdout
   dinoxide embed photos/ -o vectors.parquet          all vectors in one file
+  dinoxide classify photo.jpg
   dinoxide classify -m my-classifier/ photo.jpg      its labels
   dinoxide info facebook/dinov2-small                what a checkpoint holds
   dinoxide verify golden.safetensors -m my-model/    compare with Transformers
@@ -99,6 +100,10 @@ pub(crate) struct EmbedArgs {
     pub(crate) run: RunArgs,
 }
 
+/// `--model` of a command that needs a classifier.
+const CLASSIFIER_HELP: &str = "Folder, hub id (downloaded once), or `builtin:tiny` [env: DINOXIDE_MODEL] \
+    [default: facebook/dinov2-small-imagenet1k-1-layer]";
+
 /// The labels of a picture, by a checkpoint with a classifier
 ///
 /// JSON lines {"path","labels":[{"label","score"},…]} on stdout, in the order of the inputs, as they come, the highest score
@@ -106,8 +111,10 @@ pub(crate) struct EmbedArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
+  dinoxide classify photo.jpg
   dinoxide classify -m my-classifier/ photo.jpg
-  dinoxide classify -m facebook/dinov2-small-imagenet1k-1-layer photos/ --top-k 1 -o labels.jsonl")]
+  dinoxide classify photos/ --top-k 1 -o labels.jsonl")]
+#[command(mut_arg("model", |model| model.help(CLASSIFIER_HELP)))]
 pub(crate) struct ClassifyArgs {
     /// File to write, .jsonl
     #[arg(short, long, value_name = "FILE")]
@@ -129,7 +136,8 @@ pub(crate) struct ClassifyArgs {
 ///
 /// last_hidden_state, pooler_output, hidden_states.0…, attentions.0…, logits; a tensor whose shape is not the same for all
 /// pictures is written one a picture: last_hidden_state.0, … (hidden_states.2.0 is layer 2, picture 0), without the batch axis.
-/// Metadata: `paths` (JSON list), `grid` (JSON [rows, cols]; a list of them where pictures differ), `model`.
+/// Metadata: `paths` (JSON list), `grid` (JSON [rows, cols]; a list of them where pictures differ), `pixels`
+/// (as `grid`: [height, width] of what the model saw), `model`.
 ///
 /// An option of the heading Backbone runs the model as a backbone: feature_maps.0…, in the order of the stages, whose names
 /// are the metadata `stages` (JSON list), and with --class-token cls_tokens.0…, instead of last_hidden_state and pooler_output.

@@ -139,7 +139,7 @@ impl FromStr for Places {
         if text == "all" {
             return Ok(Self::All);
         }
-        let places: Result<_, _> = text.split(',').map(str::parse).collect();
+        let places: Result<_, _> = text.split(',').map(|place| place.trim().parse()).collect();
         places.map(Self::Only).map_err(|_| "expected whole numbers, such as `0,-1`, or `all`".to_owned())
     }
 }
@@ -182,6 +182,7 @@ mod tests {
     fn places_are_a_list_of_numbers_or_all() {
         assert_eq!("all".parse(), Ok(Places::All));
         assert_eq!("0,-1".parse(), Ok(Places::Only(vec![0, -1])));
+        assert_eq!("0, -1".parse(), Ok(Places::Only(vec![0, -1])));
         for wrong in ["", "0,", "first", "1.5", "0 1"] {
             assert!(wrong.parse::<Places>().is_err(), "{wrong}");
         }

@@ -3,12 +3,13 @@
 //! Scores are what the function makes of the classifier's logits; equal ones stay in the order of their classes. Which function
 //! and which labels: see [`ClassifyOptions`].
 
-use super::forward::{Forward, Take, all_finite};
+use super::forward::{Forward, Picture, Take, all_finite};
 use crate::{
     args::{ClassifyArgs, Function},
     cleanup::Cleanup,
     error::CliError,
     exit::Exit,
+    options::DEFAULT_CLASSIFIER,
     output::{LineWriter, OutputFile, Table, check_extension, json_line},
     printer::Printer,
     session::Session,
@@ -24,7 +25,7 @@ use std::path::Path;
 pub(super) fn run(args: &ClassifyArgs, session: &mut Session) -> Result<Exit, CliError> {
     let output = args.output.as_deref();
     output.map(|path| check_extension(path, ".jsonl")).transpose()?;
-    let forward = Forward::new(&args.run, output, session)?;
+    let forward = Forward::new(&args.run, output, DEFAULT_CLASSIFIER, session)?;
     let to = destination(output, session)?;
     forward.leave_labels(session);
     let checkpoint = forward.open(session)?;
@@ -101,10 +102,11 @@ impl Take for Labels {
 
     fn take(
         &mut self,
-        label: &str,
+        picture: Picture<'_>,
         outputs: ImageClassifierOutputs,
         printer: &mut Printer,
     ) -> Result<(), CliError> {
+        let label = picture.label;
         let logits: Vec<f32> = outputs.logits.iter().copied().collect();
         let predictions = self.options.predictions(&self.config, &logits);
         match &mut self.to {

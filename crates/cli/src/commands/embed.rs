@@ -3,12 +3,13 @@
 //! The vector is the CLS token after the final norm, the mean of the patch tokens, or both; `--normalize` divides it by its
 //! length. On stdout each line is handed on at once, so that a reader sees it as it comes.
 
-use super::forward::{Forward, Take, all_finite, bare_model};
+use super::forward::{Forward, Picture, Take, all_finite, bare_model};
 use crate::{
     args::EmbedArgs,
     cleanup::Cleanup,
     error::CliError,
     exit::Exit,
+    options::DEFAULT_MODEL,
     output::{Row, VectorFormat, VectorWriter, json_line},
     printer::Printer,
     session::Session,
@@ -18,7 +19,7 @@ use dinoxide::{FileOptions, Outputs, Pooling, normalize};
 pub(super) fn run(args: &EmbedArgs, session: &mut Session) -> Result<Exit, CliError> {
     let output = args.output.as_deref();
     let format = output.map(|path| VectorFormat::of(path).map(|format| (path, format))).transpose()?;
-    let forward = Forward::new(&args.run, output, session)?;
+    let forward = Forward::new(&args.run, output, DEFAULT_MODEL, session)?;
     let writer = format
         .map(|(path, format)| format.create(path, forward.about().clone(), &Cleanup::on_interrupt()))
         .transpose()?;
@@ -43,12 +44,17 @@ impl Take for Vectors {
         all_finite(&outputs.last_hidden_state)
     }
 
-    fn take(&mut self, label: &str, outputs: Outputs, printer: &mut Printer) -> Result<(), CliError> {
+    fn take(
+        &mut self,
+        picture: Picture<'_>,
+        outputs: Outputs,
+        printer: &mut Printer,
+    ) -> Result<(), CliError> {
         let mut vector = self.pool.pool(&outputs, 0);
         if self.normalize {
             normalize(&mut vector);
         }
-        let row = Row { path: label, embedding: &vector.to_vec() };
+        let row = Row { path: picture.label, embedding: &vector.to_vec() };
         match &mut self.writer {
             Some(writer) => writer.write(row.path, row.embedding),
             None => printer.data(&json_line(&row).map_err(CliError::Stdout)?),

@@ -8,12 +8,14 @@ mod backbone;
 mod bare;
 mod classifier;
 mod file;
+mod mistyped;
 
 use super::forward::Forward;
 use crate::{
     args::{FeaturesArgs, Places},
     error::CliError,
     exit::Exit,
+    options::DEFAULT_MODEL,
     output::check_extension,
     session::Session,
 };
@@ -22,7 +24,8 @@ use file::FeatureFile;
 
 pub(super) fn run(args: &FeaturesArgs, session: &mut Session) -> Result<Exit, CliError> {
     check_extension(&args.output, ".safetensors")?;
-    let forward = Forward::new(&args.run, Some(&args.output), session)?;
+    mistyped::check(args)?;
+    let forward = Forward::new(&args.run, Some(&args.output), DEFAULT_MODEL, session)?;
     let file = FeatureFile::create(&args.output, forward.about())?;
     if !args.logits {
         forward.leave_labels(session);

@@ -3,6 +3,7 @@
 //! The inputs are found first, then the command makes its output file, then the model is loaded: what is wrong with a name is
 //! told before the long work. A picture that fails loses only itself; the output is completed at the end.
 
+use super::measured::{Measured, WithPixels};
 use crate::{
     args::{Attn, RunArgs},
     error::CliError,
@@ -15,10 +16,19 @@ use crate::{
 };
 use dinoxide::{Checkpoint, FileOptions, Labels, Model, ModelError, Runner, config::ModelConfig};
 use ndarray::{Array, Dimension};
-use std::path::Path;
+use std::{ffi::OsString, path::Path};
 
 /// The final norm of a ConvNeXt, which its backbone does not have.
 const CONVNEXT_NORM: &str = "layer_norm.weight";
+
+/// What is known of a picture that went through the model.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Picture<'a> {
+    /// Where it came from.
+    pub(super) label: &'a str,
+    /// Height and width of its `pixel_values`.
+    pub(super) pixels: [usize; 2],
+}
 
 /// What a command makes of the outputs of a model, a classifier or a backbone.
 pub(super) trait Take {
@@ -28,8 +38,13 @@ pub(super) trait Take {
     /// Whether the outputs are numbers all through.
     fn are_finite(outputs: &Self::Outputs) -> bool;
 
-    /// Takes a picture's outputs, a batch of one; `label` says where the picture came from.
-    fn take(&mut self, label: &str, outputs: Self::Outputs, printer: &mut Printer) -> Result<(), CliError>;
+    /// Takes a picture's outputs, a batch of one.
+    fn take(
+        &mut self,
+        picture: Picture<'_>,
+        outputs: Self::Outputs,
+        printer: &mut Printer,
+    ) -> Result<(), CliError>;
 
     /// Completes what was made.
     fn finish(self) -> Result<(), CliError>;
@@ -56,6 +71,8 @@ pub(super) fn all_finite<D: Dimension>(values: &Array<f32, D>) -> bool {
 #[derive(Debug)]
 pub(super) struct Forward<'a> {
     args: &'a RunArgs,
+    /// The model's.
+    name: OsString,
     source: Source,
     /// Places that could not be looked into.
     lost: usize,
@@ -63,11 +80,16 @@ pub(super) struct Forward<'a> {
 }
 
 impl<'a> Forward<'a> {
-    /// Finds the inputs, none of which `output` may be.
+    /// Finds the inputs, none of which `output` may be; `default_model` runs when none is named.
     ///
     /// # Errors
     /// As [`Source::open`] and [`Source::spare_from`].
-    pub(super) fn new(args: &'a RunArgs, output: Option<&Path>, session: &Session) -> Result<Self, CliError> {
+    pub(super) fn new(
+        args: &'a RunArgs,
+        output: Option<&Path>,
+        default_model: &str,
+        session: &Session,
+    ) -> Result<Self, CliError> {
         let (source, lost) = Source::open(&args.inputs, &session.printer)?;
         if let Some(output) = output {
             source.spare_from(output)?;
@@ -79,9 +101,9 @@ impl<'a> Forward<'a> {
                 .printer
                 .warning(&format!("{options}: no effect with --pixel-values, which are used as they are"));
         }
-        let model = options::model_name(&args.model.source, &session.env).to_string_lossy().into_owned();
-        let about = About { model, planned: source.planned() };
-        Ok(Self { args, source, lost, about })
+        let name = options::model_name_or(&args.model.source, &session.env, default_model);
+        let about = About { model: name.to_string_lossy().into_owned(), planned: source.planned() };
+        Ok(Self { args, name, source, lost, about })
     }
 
     /// What is known before the first picture.
@@ -107,8 +129,7 @@ impl<'a> Forward<'a> {
     /// # Errors
     /// As [`options::open`].
     pub(super) fn open(&self, session: &Session) -> Result<Checkpoint, CliError> {
-        let source = &self.args.model.source;
-        options::open(&options::model_name(source, &session.env), source, &session.printer)
+        options::open(&self.name, &self.args.model.source, &session.printer)
     }
 
     /// Runs what was made of the checkpoint, and hands on what it gives. `asks` are the outputs that are wanted; the rest of it comes
@@ -138,14 +159,14 @@ impl<'a> Forward<'a> {
         };
         let mut tally =
             Tally::start(&mut session.printer, source.len(), self.lost, inputs.pictures.fail_fast);
-        source.run(runner, opener, &files, &mut |index, fed| {
-            tally.enter(fed, |Fed { outputs, warning }, printer| {
+        source.run(&Measured(runner), opener, &files, &mut |index, fed| {
+            tally.enter(fed, |Fed { outputs: WithPixels { outputs, pixels }, warning }, printer| {
                 warning.iter().for_each(|warning| printer.warning(warning));
+                let label = source.label(index);
                 if !T::are_finite(&outputs) {
-                    let label = source.label(index);
                     printer.warning(&format!("{label}: the model gave values that are not finite"));
                 }
-                take.take(&source.label(index), outputs, printer)
+                take.take(Picture { label: &label, pixels }, outputs, printer)
             })
         })?;
         tally.end(output, || take.finish())

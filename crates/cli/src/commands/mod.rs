@@ -11,6 +11,7 @@ mod embed;
 mod features;
 mod forward;
 mod info;
+mod measured;
 mod preprocess;
 mod verify;
 

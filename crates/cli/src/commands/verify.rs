@@ -13,7 +13,7 @@ use crate::{
     session::Session,
     text,
 };
-use dinoxide::{Golden, Model, Row, verify};
+use dinoxide::{Golden, Model, Row, config::ModelConfig, verify};
 
 pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliError> {
     let mut golden = Golden::open(&args.golden)?;
@@ -25,7 +25,17 @@ pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliE
     let checkpoint = options::open_with(overrides, &name, &args.model.source, &session.printer)?;
     let model = Model::from_checkpoint(&checkpoint, session.context)?;
     session.model_detail(&model);
+    let named = another_type(&golden, model.config());
+    let of_another = |why: &str| {
+        let golden = args.golden.display();
+        session.printer.warning(&format!("{golden}: the golden looks made by another model: {why}"));
+    };
+    // Before the comparison, which such a golden may stop with an error.
+    named.iter().for_each(|why| of_another(why));
     let rows = verify(&model, &golden)?;
+    if named.is_none() && rows.iter().all(|row| row.got_shape.is_some()) {
+        of_another("no tensor has the shape that this one gives");
+    }
     let mut table = Table::new(&["tensor", "shape", "max abs", "cosine", "result"]);
     for row in &rows {
         table.row(cells(row, args.atol));
@@ -39,6 +49,13 @@ pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliE
     }
     session.printer.note(&format!("{failed} of {tensors} not within {:e}", args.atol));
     Ok(Exit::Input)
+}
+
+/// How the golden's `model_type` differs, if it names another one.
+fn another_type(golden: &Golden, config: &ModelConfig) -> Option<String> {
+    let got = config.model_type();
+    let named = golden.metadata().get("model_type").filter(|named| named.as_str() != got)?;
+    Some(format!("its `model_type` is `{}`, this one's is `{got}`", text::shown(named)))
 }
 
 fn cells(row: &Row, atol: f32) -> Vec<String> {

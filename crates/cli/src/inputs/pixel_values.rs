@@ -8,10 +8,12 @@ mod rows;
 mod values;
 
 use crate::error::CliError;
-use dinoxide::{Archive, Dtype, FileOptions, Inputs, Labels};
+use dinoxide::{Archive, CheckpointError, Dtype, FileOptions, Inputs, Labels};
 use ndarray::{Array2, Array4, ArrayD};
 use rows::{Row, rows};
 use std::{
+    fs::File,
+    io::{self, Read},
     ops::Range,
     path::{Path, PathBuf},
 };
@@ -70,7 +72,7 @@ impl PixelValues {
     /// # Errors
     /// A file that cannot be read, is no safetensors file, is cut, has no pixels; inputs of another form, number or type.
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        let archive = Archive::open(path).map_err(dinoxide::Error::from)?;
+        let archive = Archive::open(path).map_err(|error| not_opened(path, error))?;
         let pictures = rows(&archive, PIXEL_VALUES)?.ok_or_else(|| CliError::InputFile {
             path: path.to_owned(),
             reason: format!("has no tensor `{PIXEL_VALUES}` (nor `{PIXEL_VALUES}.0`)"),
@@ -152,6 +154,26 @@ impl PixelValues {
             reason: "pictures of several sizes are no batch".to_owned(),
         }
     }
+}
+
+/// Where the JSON of a safetensors file begins, after its length.
+const JSON_AT: usize = 8;
+
+/// A file of another kind, which a picture would be, reads as a header of absurd length: it is told as what it is not.
+fn not_opened(path: &Path, error: CheckpointError) -> CliError {
+    let is_malformed =
+        matches!(error, CheckpointError::InvalidHeader { .. } | CheckpointError::Truncated { .. });
+    if is_malformed && !begins_as_tensors(path).unwrap_or(true) {
+        return CliError::NoTensors { path: path.to_owned() };
+    }
+    dinoxide::Error::from(error).into()
+}
+
+/// Whether the JSON of a header begins where it should.
+fn begins_as_tensors(path: &Path) -> io::Result<bool> {
+    let mut start = [0; JSON_AT + 1];
+    File::open(path)?.read_exact(&mut start)?;
+    Ok(start[JSON_AT] == b'{')
 }
 
 /// Makes sure that a picture is [C, H, W] of f32, and not empty.

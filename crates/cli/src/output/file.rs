@@ -158,7 +158,12 @@ pub(crate) fn check_extension(target: &Path, extension: &'static str) -> Result<
 
 /// What the system said, without the name of the temporary file, which means nothing to the user.
 pub(super) fn system_error(error: &io::Error) -> io::Error {
-    error.kind().into()
+    match (error.raw_os_error(), error.kind()) {
+        (Some(code), _) => io::Error::from_raw_os_error(code),
+        // As the system says it.
+        (None, kind @ io::ErrorKind::NotFound) => io::Error::new(kind, "No such file or directory"),
+        (None, kind) => kind.into(),
+    }
 }
 
 /// Writes floats as little-endian bytes.

@@ -5,7 +5,7 @@
 
 use crate::{
     goldens::assert_features,
-    support::{root, run, safetensors, tiny},
+    support::{command, root, run, safetensors, tiny},
 };
 use ::safetensors::SafeTensors;
 use std::{fs, path::Path};
@@ -170,4 +170,27 @@ fn wrong_stages_are_told_with_the_option() {
         assert_eq!(got.code, Some(1), "{options}");
         assert!(got.stderr.starts_with(&format!("error: {told}")), "{options}: {}", got.stderr);
     }
+}
+
+#[test]
+fn names_of_stages_are_trimmed_and_numbers_have_their_own_option() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f.safetensors");
+    let args = [
+        "features",
+        "-q",
+        "-m",
+        "builtin:tiny",
+        "pictures/rocket.jpg",
+        "--out-features",
+        "stage1, stage3",
+        "-o",
+    ];
+    let output = command().args(args).arg(&file).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(safetensors(&file).0["stages"], r#"["stage1","stage3"]"#);
+    let got = run("features -m builtin:tiny pictures/rocket.jpg --out-features 3,6 -o f.safetensors", &[]);
+    let told = "error: invalid value '3' for '--out-features <NAME,…>': expected names, such as `stage2,stage4`; numbers go \
+                to `--out-indices`\n";
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), told));
 }

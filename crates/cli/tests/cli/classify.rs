@@ -191,3 +191,15 @@ fn no_label_at_all_is_refused() {
         assert_eq!((got.code, got.stderr), (Some(1), told));
     }
 }
+
+#[test]
+fn the_default_model_has_a_classifier() {
+    let got = run("classify pictures", &[]);
+    assert_eq!(got.code, Some(1));
+    let named = "`facebook/dinov2-small-imagenet1k-1-layer`";
+    assert!(got.stderr.lines().next().unwrap().contains(named), "{}", got.stderr);
+    let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = words(run("classify --help", &[]).ok());
+    assert!(help.contains("[default: facebook/dinov2-small-imagenet1k-1-layer]"), "{help}");
+    assert!(words(run("embed --help", &[]).ok()).contains("[default: facebook/dinov2-small]"));
+}

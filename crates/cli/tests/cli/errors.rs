@@ -175,11 +175,37 @@ fn a_file_that_is_no_tensor_file_is_named() {
     fs::write(&file, "no tensors here").unwrap();
     let got = tiny("features -o /no/such/folder/out.safetensors --pixel-values", &[&file]);
     assert_eq!(got.code, Some(1));
-    assert_eq!(
-        got.stderr_in(dir.path()),
-        "error: `DIR/x.safetensors` is not a valid safetensors file: a header of 8030883942550761326 bytes, \
-                more than the limit of 100000000\n"
-    );
+    let told =
+        "error: DIR/x.safetensors: is no safetensors file\nhint: for pictures leave out `--pixel-values`\n";
+    assert_eq!(got.stderr_in(dir.path()), told);
+    let got = tiny("embed --pixel-values pictures/rocket.jpg", &[]);
+    let told =
+        "error: pictures/rocket.jpg: is no safetensors file\nhint: for pictures leave out `--pixel-values`\n";
+    assert_eq!((got.code, got.stderr.as_str()), (Some(1), told));
+    // A damaged file of the right kind keeps its reason.
+    fs::write(&file, [&u64::MAX.to_le_bytes()[..], b"{}"].concat()).unwrap();
+    let got = tiny("embed --pixel-values", &[&file]);
+    assert!(got.stderr.contains("not a valid safetensors file: a header of "), "{}", got.stderr);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_tensor_file_that_is_missing_is_told_as_a_picture_is() {
+    for words in ["embed --pixel-values no/such.safetensors", "embed no/such.jpg"] {
+        let got = tiny(words, &[]);
+        assert_eq!(got.code, Some(1));
+        assert!(got.stderr.contains("No such file or directory"), "{}", got.stderr);
+    }
+}
+
+#[test]
+fn a_size_of_too_many_pixels_is_one_error_before_the_work() {
+    for options in ["", "--no-crop"] {
+        let got = run(&format!("embed -m builtin:tiny pictures --size 14000 {options}"), &[]);
+        let told =
+            "error: --size: `14000x14000` is 196000000 pixels, the most are 67108864, such as 8192x8192\n";
+        assert_eq!((got.code, got.stdout.as_str(), got.stderr.as_str()), (Some(1), "", told));
+    }
 }
 
 /// Messages have no other form than the two kinds of line, whatever the pictures are.

@@ -5,7 +5,7 @@
 
 use crate::{
     goldens::assert_features,
-    support::{Tensor, run, safetensors, tiny},
+    support::{Tensor, command, root, run, safetensors, tiny},
 };
 use std::collections::HashMap;
 
@@ -125,4 +125,55 @@ fn the_output_must_be_named_as_what_it_is() {
     let got = tiny("features pictures/rocket.jpg -o f.npy", &[]);
     assert_eq!(got.code, Some(1));
     assert!(got.stderr.ends_with("hint: use one of .safetensors\n"), "{}", got.stderr);
+}
+
+#[test]
+fn values_after_a_space_are_not_taken_for_pictures() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("f.safetensors");
+    for (words, input, meant) in [
+        ("--hidden-states 3,6", "3,6", "--hidden-states=3,6"),
+        ("--hidden-states 3, 6", "3,", "--hidden-states=3,6"),
+        ("--out-features stage6 stage3", "stage3", "--out-features=stage6,stage3"),
+        ("--out-features stem, stage3", "stage3", "--out-features=stem,stage3"),
+        ("--out-indices 3 6", "6", "--out-indices=3,6"),
+    ] {
+        let got = tiny(&format!("features pictures/rocket.jpg {words} -o"), &[&file]);
+        let told =
+            format!("error: {input}: there is no such picture or folder\nhint: did you mean `{meant}`?\n");
+        assert_eq!((got.code, got.stderr), (Some(1), told), "{words}");
+        assert!(!file.exists());
+    }
+    // Without the option it is a name like any other.
+    let got = tiny("features 3,6 pictures/rocket.jpg -o", &[&file]);
+    assert!(got.stderr.starts_with("error: 3,6: cannot read the file"), "{}", got.stderr);
+    assert!(file.exists());
+}
+
+#[test]
+fn a_picture_that_is_called_as_a_number_is_taken_beside_hidden_states() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(root().join("pictures/rocket.jpg"), dir.path().join("3")).unwrap();
+    let words = "features -q -m builtin:tiny --size 28 --hidden-states -o f.safetensors 3";
+    let output = command().current_dir(dir.path()).args(words.split_whitespace()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(safetensors(&dir.path().join("f.safetensors")).0["paths"], r#"["3"]"#);
+}
+
+#[test]
+fn the_pixels_that_the_model_saw_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (file, fed) = (dir.path().join("f.safetensors"), dir.path().join("p.safetensors"));
+    tiny("features pictures/camera.png pictures/rocket.jpg --size 30x45 -o", &[&file]).ok();
+    let metadata = safetensors(&file).0;
+    assert_eq!((metadata["grid"].as_str(), metadata["pixels"].as_str()), ("[2,3]", "[30,45]"));
+    tiny(
+        "features pictures/camera.png pictures/rocket.jpg --no-crop --size 32 --out-indices=-1 -o",
+        &[&file],
+    )
+    .ok();
+    assert_eq!(safetensors(&file).0["pixels"], "[[32,32],[32,47]]");
+    tiny("preprocess pictures/camera.png pictures/rocket.jpg --no-crop --size 32 -o", &[&fed]).ok();
+    tiny("features -o", &[&file, "--pixel-values".as_ref(), &fed]).ok();
+    assert_eq!(safetensors(&file).0["pixels"], "[[32,32],[32,47]]");
 }

@@ -173,3 +173,26 @@ fn eager_attention_runs_when_it_is_asked_for_whatever_the_golden_says() {
     let got = verify(&golden, "--attn eager");
     assert_eq!((got.code, got.stderr.as_str()), (Some(1), "2 of 2 tensors not within 1e-4\n"));
 }
+
+#[test]
+fn a_golden_of_another_model_is_a_warning() {
+    let dir = tempfile::tempdir().unwrap();
+    let batch = golden("dinov2", "batch");
+    let got = run("verify -m fixtures/dinov3-vit", &[&batch]);
+    let told =
+        "the golden looks made by another model: its `model_type` is `dinov2`, this one's is `dinov3_vit`";
+    let warning = |golden: &Path, told: &str| format!("warning: {}: {told}\n", golden.display());
+    assert_eq!(got.code, Some(1));
+    assert!(got.stderr.starts_with(&warning(&batch, told)), "{}", got.stderr);
+    assert_eq!(got.stderr.matches("warning").count(), 1, "{}", got.stderr);
+    // Without a name the shapes tell.
+    let nameless = dir.path().join("g.safetensors");
+    let pixels = vec![0.0; 3 * 28 * 28];
+    write_safetensors(
+        &nameless,
+        &[("pixel_values", &[1, 3, 28, 28], &pixels), ("pooler_output", &[1, 7], &[0.0; 7])],
+    );
+    let got = run("verify -m builtin:tiny", &[&nameless]);
+    let told = "the golden looks made by another model: no tensor has the shape that this one gives";
+    assert!(got.stderr.starts_with(&warning(&nameless, told)), "{}", got.stderr);
+}

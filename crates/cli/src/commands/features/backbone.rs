@@ -6,7 +6,7 @@
 use super::{FeatureFile, Work};
 use crate::{
     args::BackboneArgs,
-    commands::forward::{Take, all_finite},
+    commands::forward::{Picture, Take, all_finite},
     error::CliError,
     exit::Exit,
     printer::Printer,
@@ -75,9 +75,14 @@ impl Take for Maps {
         outputs.feature_maps.iter().all(all_finite)
     }
 
-    fn take(&mut self, label: &str, outputs: BackboneOutputs, _: &mut Printer) -> Result<(), CliError> {
+    fn take(
+        &mut self,
+        picture: Picture<'_>,
+        outputs: BackboneOutputs,
+        _: &mut Printer,
+    ) -> Result<(), CliError> {
         let file = &mut self.0;
-        file.picture(label, outputs.grid);
+        file.picture(picture, outputs.grid);
         file.push_all("feature_maps", &outputs.feature_maps)?;
         file.push_all("cls_tokens", outputs.cls_tokens.as_deref().unwrap_or_default())?;
         file.push_recorded(outputs.hidden_states.as_ref(), outputs.attentions.as_deref())

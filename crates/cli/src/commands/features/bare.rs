@@ -2,7 +2,7 @@
 
 use super::{FeatureFile, Work};
 use crate::{
-    commands::forward::{Take, all_finite, bare_model},
+    commands::forward::{Picture, Take, all_finite, bare_model},
     error::CliError,
     exit::Exit,
     printer::Printer,
@@ -26,8 +26,8 @@ impl Take for Bare {
         all_finite(&outputs.last_hidden_state)
     }
 
-    fn take(&mut self, label: &str, outputs: Outputs, _: &mut Printer) -> Result<(), CliError> {
-        push(&mut self.0, label, &outputs)
+    fn take(&mut self, picture: Picture<'_>, outputs: Outputs, _: &mut Printer) -> Result<(), CliError> {
+        push(&mut self.0, picture, &outputs)
     }
 
     fn finish(self) -> Result<(), CliError> {
@@ -36,8 +36,8 @@ impl Take for Bare {
 }
 
 /// Adds a picture with the tensors of the bare model.
-pub(super) fn push(file: &mut FeatureFile, label: &str, outputs: &Outputs) -> Result<(), CliError> {
-    file.picture(label, outputs.grid);
+pub(super) fn push(file: &mut FeatureFile, picture: Picture<'_>, outputs: &Outputs) -> Result<(), CliError> {
+    file.picture(picture, outputs.grid);
     file.push("last_hidden_state", &outputs.last_hidden_state)?;
     file.push("pooler_output", &outputs.pooler_output)?;
     file.push_recorded(outputs.hidden_states.as_ref(), outputs.attentions.as_deref())

@@ -5,7 +5,7 @@
 
 use super::{FeatureFile, Work, bare};
 use crate::{
-    commands::forward::{Take, all_finite},
+    commands::forward::{Picture, Take, all_finite},
     error::CliError,
     exit::Exit,
     printer::Printer,
@@ -40,11 +40,11 @@ impl Take for Classified<'_> {
 
     fn take(
         &mut self,
-        label: &str,
+        picture: Picture<'_>,
         outputs: ImageClassifierOutputs,
         _: &mut Printer,
     ) -> Result<(), CliError> {
-        bare::push(&mut self.file, label, &outputs.base)?;
+        bare::push(&mut self.file, picture, &outputs.base)?;
         self.file.push("logits", &outputs.logits)?;
         if let Some(losses) = &mut self.losses {
             losses.logits.extend(&outputs.logits);

@@ -2,6 +2,7 @@
 
 use crate::{
     cleanup::Cleanup,
+    commands::forward::Picture,
     error::CliError,
     output::{About, TensorWriter},
 };
@@ -14,6 +15,7 @@ pub(super) struct FeatureFile {
     writer: TensorWriter,
     model: String,
     grids: Vec<[usize; 2]>,
+    pixels: Vec<[usize; 2]>,
     /// JSON, where the model runs as a backbone.
     pub(super) stages: Option<String>,
 }
@@ -21,12 +23,13 @@ pub(super) struct FeatureFile {
 impl FeatureFile {
     pub(super) fn create(target: &Path, about: &About) -> Result<Self, CliError> {
         let writer = TensorWriter::create(target, about.planned, &Cleanup::on_interrupt())?;
-        Ok(Self { writer, model: about.model.clone(), grids: Vec::new(), stages: None })
+        Ok(Self { writer, model: about.model.clone(), grids: Vec::new(), pixels: Vec::new(), stages: None })
     }
 
     /// Begins the next picture.
-    pub(super) fn picture(&mut self, label: &str, grid: Grid) {
-        self.writer.picture(label);
+    pub(super) fn picture(&mut self, picture: Picture<'_>, grid: Grid) {
+        self.writer.picture(picture.label);
+        self.pixels.push(picture.pixels);
         self.grids.push([grid.rows, grid.cols]);
     }
 
@@ -65,17 +68,21 @@ impl FeatureFile {
 
     /// Puts the file in its place.
     pub(super) fn finish(self) -> Result<(), CliError> {
-        let mut metadata = vec![("model", self.model), ("grid", grid_json(&self.grids))];
+        let mut metadata = vec![
+            ("model", self.model),
+            ("grid", sides_json(&self.grids)),
+            ("pixels", sides_json(&self.pixels)),
+        ];
         metadata.extend(self.stages.map(|stages| ("stages", stages)));
         self.writer.finish(&metadata)
     }
 }
 
-/// `[rows, cols]` where it is the same for all pictures, else a list with one of them a picture.
-fn grid_json(grids: &[[usize; 2]]) -> String {
-    match grids {
-        [first, rest @ ..] if rest.iter().all(|grid| grid == first) => serde_json::json!(first).to_string(),
-        _ => serde_json::json!(grids).to_string(),
+/// `[rows, cols]`, or `[height, width]`, where it is the same for all pictures, else a list with one of them a picture.
+fn sides_json(sides: &[[usize; 2]]) -> String {
+    match sides {
+        [first, rest @ ..] if rest.iter().all(|other| other == first) => serde_json::json!(first).to_string(),
+        _ => serde_json::json!(sides).to_string(),
     }
 }
 
@@ -85,7 +92,7 @@ mod tests {
 
     #[test]
     fn one_grid_stands_for_all_where_they_are_the_same() {
-        assert_eq!(grid_json(&[[16, 16], [16, 16]]), "[16,16]");
-        assert_eq!(grid_json(&[[16, 16], [2, 3]]), "[[16,16],[2,3]]");
+        assert_eq!(sides_json(&[[16, 16], [16, 16]]), "[16,16]");
+        assert_eq!(sides_json(&[[16, 16], [2, 3]]), "[[16,16],[2,3]]");
     }
 }
