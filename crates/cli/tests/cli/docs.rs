@@ -76,6 +76,7 @@ fn every_command_of_the_readme_runs() {
     let dir = tempfile::tempdir().unwrap();
     for (name, fixture) in [
         ("facebook--dinov2-small", "dinov2"),
+        ("facebook--dinov2-small-imagenet1k-1-layer", "dinov2-classifier"),
         ("facebook--dinov2-base", "dinov2-518"),
         ("facebook--dinov3-vits16-pretrain-lvd1689m", "dinov3-vit"),
     ] {
