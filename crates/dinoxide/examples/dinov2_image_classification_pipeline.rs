@@ -12,7 +12,7 @@ fn main() -> Result<(), Error> {
     let picture = args.next().unwrap_or_else(|| "pictures/chelsea.png".into());
 
     let pipe = Pipeline::image_classification(model)?;
-    for prediction in pipe.classify(picture.as_ref(), &ClassifyOptions::default())? {
+    for prediction in pipe.classify(picture, &ClassifyOptions::default())? {
         println!("{}: {:.6}", prediction.label, prediction.score);
     }
     Ok(())

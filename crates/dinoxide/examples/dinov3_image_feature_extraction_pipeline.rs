@@ -12,7 +12,7 @@ fn main() -> Result<(), Error> {
     let picture = args.next().unwrap_or_else(|| "pictures/chelsea.png".into());
 
     let pipe = Pipeline::image_feature_extraction(model)?;
-    let tokens = pipe.features(picture.as_ref())?; // CLS, registers, patches: [1, 1 + 4 + 196, 384]
+    let tokens = pipe.features(picture)?; // CLS, registers, patches: [1, 1 + 4 + 196, 384]
     println!("tokens: {:?}, first values {:.6}", tokens.shape(), tokens.slice(s![0, 0, ..4]));
     Ok(())
 }

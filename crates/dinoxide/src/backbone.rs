@@ -69,6 +69,31 @@ impl Backbone {
         Ok(self)
     }
 
+    /// The same with the stages of these names, in ascending order (`out_features`).
+    ///
+    /// ```
+    /// # fn main() -> Result<(), dinoxide::Error> {
+    /// let backbone = dinoxide::Backbone::from_pretrained("builtin:tiny")?.with_out_features(&["stem", "stage2"])?;
+    /// assert_eq!(backbone.stages().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::with_stages`].
+    pub fn with_out_features(self, names: &[impl AsRef<str>]) -> Result<Self, Error> {
+        let names: Vec<String> = names.iter().map(|name| name.as_ref().to_owned()).collect();
+        self.with_stages(Some(&names), None)
+    }
+
+    /// The same with the stages of these indices, negative ones from the end, in ascending order (`out_indices`).
+    ///
+    /// # Errors
+    /// As [`Self::with_stages`].
+    pub fn with_out_indices(self, indices: &[i64]) -> Result<Self, Error> {
+        self.with_stages(None, Some(indices))
+    }
+
     /// The bare model.
     #[must_use]
     pub fn model(&self) -> &Model {

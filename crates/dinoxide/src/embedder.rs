@@ -56,7 +56,7 @@ impl Embedder {
     ///
     /// # Errors
     /// A file that is no whole picture within the limits, or one that the model cannot take.
-    pub fn embed_file(&self, path: &Path) -> Result<Array1<f32>, Error> {
+    pub fn embed_file(&self, path: impl AsRef<Path>) -> Result<Array1<f32>, Error> {
         let pixels = self.processor.open(path)?.insert_axis(Axis(0));
         let inputs = self.file_options().inputs(pixels.view());
         Ok(self.pool(&self.model.forward(&inputs)?, 0))

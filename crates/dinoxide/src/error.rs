@@ -6,8 +6,10 @@ use dinoxide_kernels::KernelError;
 use dinoxide_model::ModelError;
 use std::{error::Error as _, fmt, path::PathBuf};
 
-/// Errors of this crate. The message says what and where; [`Error::hint`] says what to do. `{:?}`, which is how a `main` that returns
-/// an error shows it, gives message, causes and hint, a line each.
+/// Why a checkpoint could not be opened, a picture not read, or a model not built or run.
+///
+/// The message says what and where; [`Error::hint`] says what to do. `{:?}`, which is how a `main` that returns an error shows it,
+/// gives message, causes and hint, a line each, and where a setting of this library helps, its name.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -113,6 +115,16 @@ impl Error {
         }
     }
 
+    /// What only a caller of the library can do, beside the hint that also a program's users are shown.
+    fn library_hint(&self) -> &'static str {
+        match self {
+            Self::Checkpoint(CheckpointError::NoClassifier { .. }) => {
+                ", or start a fresh one with `LoadOptions::fresh_classifier`"
+            }
+            _ => "",
+        }
+    }
+
     /// Whether the user's input is at fault, rather than the program or the machine.
     #[must_use]
     pub fn is_users_fault(&self) -> bool {
@@ -128,7 +140,7 @@ impl fmt::Debug for Error {
             write!(f, "\n  caused by: {error}")?;
             cause = error.source();
         }
-        self.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}"))
+        self.hint().map_or(Ok(()), |hint| write!(f, "\n  hint: {hint}{}", self.library_hint()))
     }
 }
 

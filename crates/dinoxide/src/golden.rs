@@ -42,7 +42,8 @@ impl Golden {
     ///
     /// # Errors
     /// A file that is no safetensors file, has no pixels, no expected tensor, or tensors of an unexpected type or shape.
-    pub fn open(path: &Path) -> Result<Self, Error> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
         let archive = Archive::open(path)?;
         Self::read(&archive).map_err(|reason| Error::Golden { path: path.to_owned(), reason })
     }

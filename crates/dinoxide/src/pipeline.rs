@@ -17,8 +17,8 @@ use std::{cmp::Ordering, ffi::OsStr, path::Path};
 /// # fn main() -> Result<(), dinoxide::Error> {
 /// # let picture = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pictures/chelsea.png");
 /// let extract = dinoxide::Pipeline::image_feature_extraction("builtin:tiny")?;
-/// let tokens = extract.features(picture.as_ref())?; // [1, S, D]
-/// let pooled = extract.pooled(picture.as_ref())?; // [1, D]
+/// let tokens = extract.features(picture)?; // [1, S, D]
+/// let pooled = extract.pooled(picture)?; // [1, D]
 /// # assert_eq!(tokens.shape()[2], pooled.ncols());
 /// # Ok(())
 /// # }
@@ -166,8 +166,12 @@ impl Pipeline<ImageClassifier> {
     ///
     /// # Errors
     /// A file that is no picture, or one that the model cannot take.
-    pub fn classify(&self, path: &Path, options: &ClassifyOptions) -> Result<Vec<Prediction>, Error> {
-        Ok(self.predictions(&self.run_file(path)?.logits, options))
+    pub fn classify(
+        &self,
+        path: impl AsRef<Path>,
+        options: &ClassifyOptions,
+    ) -> Result<Vec<Prediction>, Error> {
+        Ok(self.predictions(&self.run_file(path.as_ref())?.logits, options))
     }
 
     /// The labels of a decoded picture.
@@ -222,16 +226,16 @@ impl Pipeline<Model> {
     ///
     /// # Errors
     /// A file that is no picture, or one that the model cannot take.
-    pub fn features(&self, path: &Path) -> Result<Array3<f32>, Error> {
-        Ok(self.run_file(path)?.last_hidden_state)
+    pub fn features(&self, path: impl AsRef<Path>) -> Result<Array3<f32>, Error> {
+        Ok(self.run_file(path.as_ref())?.last_hidden_state)
     }
 
     /// `pooler_output` [1, D] of a picture file (`pool=True`).
     ///
     /// # Errors
     /// As [`Self::features`].
-    pub fn pooled(&self, path: &Path) -> Result<Array2<f32>, Error> {
-        Ok(self.run_file(path)?.pooler_output)
+    pub fn pooled(&self, path: impl AsRef<Path>) -> Result<Array2<f32>, Error> {
+        Ok(self.run_file(path.as_ref())?.pooler_output)
     }
 
     /// `last_hidden_state` [1, S, D] of a decoded picture.

@@ -187,7 +187,8 @@ impl ImageProcessor {
     ///
     /// # Errors
     /// A file that is not a whole picture of a known format within the limits; every error names the file.
-    pub fn open(&self, path: &Path) -> Result<Array3<f32>, Error> {
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Array3<f32>, Error> {
+        let path = path.as_ref();
         let picture = decode_file(path, &self.decode)?;
         self.process(&picture).map_err(|error| match error {
             Error::Image(error) => ImageError::File { path: path.to_owned(), error: Box::new(error) }.into(),

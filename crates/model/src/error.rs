@@ -3,7 +3,7 @@
 use dinoxide_checkpoint::CheckpointError;
 use dinoxide_kernels::KernelError;
 
-/// Errors of this crate.
+/// Why a model could not be built, or could not take its inputs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {

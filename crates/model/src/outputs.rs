@@ -121,6 +121,12 @@ impl HiddenStates {
         self.0.get(place)?.as_ref()
     }
 
+    /// The state at the last place, which is after the last layer or stage, if it was asked for.
+    #[must_use]
+    pub fn last(&self) -> Option<&ArrayD<f32>> {
+        self.0.last()?.as_ref()
+    }
+
     /// The states that are there, each with its place.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &ArrayD<f32>)> {
         self.0.iter().enumerate().filter_map(|(place, state)| Some((place, state.as_ref()?)))
@@ -177,4 +183,19 @@ pub(crate) fn token_map(tokens: &Array3<f32>, prefix: usize, grid: Grid) -> Arra
 pub(crate) fn array3(dim: (usize, usize, usize), data: Vec<f32>) -> Array3<f32> {
     #[allow(clippy::expect_used)] // the callers make `data` of this length
     Array3::from_shape_vec(dim, data).expect("as many elements as the shape has")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_state_is_that_of_the_last_place_and_no_earlier_one() {
+        let state = |value| Some(ArrayD::from_elem(vec![1, 2, 3], value));
+        let states = [state(0.0), state(1.0), state(2.0)];
+        let all = HiddenStates::select(&states, &[true; 3]);
+        assert_eq!(all.last(), states[2].as_ref());
+        assert_eq!(HiddenStates::select(&states, &[true, true, false]).last(), None);
+        assert_eq!(HiddenStates::default().last(), None);
+    }
 }

@@ -17,6 +17,10 @@ fn a_headless_checkpoint_is_refused_as_a_classifier_unless_a_fresh_one_is_wanted
     let error = ImageClassifier::from_pretrained(fixture("dinov2")).unwrap_err();
     assert!(matches!(error, Error::Checkpoint(CheckpointError::NoClassifier { .. })), "{error}");
     assert!(error.hint().is_some(), "{error}");
+    assert!(
+        format!("{error:?}").ends_with("or start a fresh one with `LoadOptions::fresh_classifier`"),
+        "{error:?}"
+    );
     let options = LoadOptions { fresh_classifier: true, ..LoadOptions::default() }.with("num_labels", 5);
     let classifier = ImageClassifier::from_pretrained_with(fixture("dinov2"), &options).unwrap();
     let missing = &classifier.model().checkpoint().loading_info().missing_keys;

@@ -84,6 +84,16 @@ fn a_convnext_has_its_own_channels_and_takes_no_class_tokens() {
 }
 
 #[test]
+fn stages_are_chosen_by_plain_names_or_by_indices_alone() {
+    let backbone = Backbone::from_pretrained(fixture("dinov2-backbone")).unwrap();
+    let by_names = backbone.clone().with_out_features(&["stem", "stage2"]).unwrap();
+    let by_indices = backbone.clone().with_out_indices(&[0, 2]).unwrap();
+    assert_eq!((&by_names.options.stages[..], &by_indices.options.stages[..]), (&[0, 2][..], &[0, 2][..]));
+    let error = backbone.with_out_features(&["stage99".to_owned()]).unwrap_err();
+    assert!(error.to_string().starts_with("no stage `stage99`"), "{error}");
+}
+
+#[test]
 fn a_backbone_without_a_stage_is_an_error_of_each_picture() {
     for name in ["dinov2-backbone", "dinov3-convnext-backbone"] {
         let backbone =
