@@ -67,7 +67,7 @@ fn a_setting_that_is_none_is_refused_by_name() {
         let options = OpenOptions { overrides: overrides(&json!({key: 1})), ..OpenOptions::default() };
         match Checkpoint::open_with(&folder, &options).unwrap_err() {
             CheckpointError::UnknownSetting { key: got, model_type: "dinov3_vit", .. } => {
-                assert_eq!(got, key)
+                assert_eq!(got, key);
             }
             other => panic!("{other:?}"),
         }

@@ -27,7 +27,7 @@ fn assert_golden(config: &[u8], weights: Vec<u8>) {
     let checkpoint = Checkpoint::from_bytes(config, None, weights).unwrap();
     let model = Model::from_checkpoint(&checkpoint, ContextOptions::default()).unwrap();
     for golden in ["golden-native.safetensors", "golden-portrait.safetensors"] {
-        let golden = Golden::open(&fixture("dinov2").join(golden)).unwrap();
+        let golden = Golden::open(fixture("dinov2").join(golden)).unwrap();
         let rows = verify(&model, &golden).unwrap();
         assert!(!rows.is_empty() && rows.iter().all(|row| row.passes(TINY_MODEL_MAX_ABS)), "{rows:?}");
     }
@@ -87,7 +87,7 @@ fn tied_last_hidden_states_are_the_normed_ones() {
     let config = config(&json!({"tie_last_hidden_states": true}));
     let checkpoint = Checkpoint::from_bytes(&config, None, read("model.safetensors")).unwrap();
     let model = Model::from_checkpoint(&checkpoint, ContextOptions::default()).unwrap();
-    let golden = Golden::open(&fixture("dinov2/golden-small.safetensors")).unwrap();
+    let golden = Golden::open(fixture("dinov2/golden-small.safetensors")).unwrap();
     let asked = Inputs { output_hidden_states: true.into(), ..Inputs::new(golden.pixel_values()) };
     let outputs = model.forward(&asked).unwrap();
     let states = outputs.hidden_states.unwrap();

@@ -50,7 +50,7 @@ fn the_fixtures_cover_all_four_families_and_each_has_goldens() {
 fn changing_only_registers_changes_no_logit() {
     let path = fixture("dinov2-with-registers-classifier");
     let classifier = ImageClassifier::from_pretrained(&path).unwrap();
-    let golden = Golden::open(&path.join("golden-native.safetensors")).unwrap();
+    let golden = Golden::open(path.join("golden-native.safetensors")).unwrap();
     let outputs = classifier.forward(&golden.inputs().unwrap()).unwrap();
     // What the classifier reads, by hand: CLS and the mean of what comes after the registers.
     let features = Pooling::ClsMean.pool(&outputs.base, 0);
@@ -68,7 +68,7 @@ fn changing_only_registers_changes_no_logit() {
 #[test]
 fn the_hashed_inputs_are_those_that_the_golden_stores() {
     // `golden-small` holds both the recipe and the tensor, which is the one that is read.
-    let golden = Golden::open(&fixture("dinov2/golden-small.safetensors")).unwrap();
+    let golden = Golden::open(fixture("dinov2/golden-small.safetensors")).unwrap();
     let spec = &golden.metadata()["pixel_values"];
     let seed = spec.split(':').nth(1).unwrap().parse().unwrap();
     let stored: Vec<f32> = golden.pixel_values().iter().copied().collect();

@@ -24,7 +24,7 @@ fn run(case: &Value) -> Result<Array3<f32>, Error> {
     let picture = case["picture"].as_str().unwrap();
     match picture.strip_prefix("checkerboard:") {
         Some(size) => processor.process(&checkerboard(size)),
-        None => processor.open(&root().join(picture)),
+        None => processor.open(root().join(picture)),
     }
 }
 
