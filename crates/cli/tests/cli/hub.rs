@@ -72,7 +72,7 @@ fn a_gated_model_says_what_to_do_and_the_token_is_sent_but_not_shown() {
     let told = format!(
         "error: `someone/tiny` is gated: the token's account has not been granted access\n\
          hint: accept the licence at {url}/someone/tiny with the token's account, and let the token read gated repos; \
-         for a first try `-m builtin:tiny` (small, random weights) needs no download\n"
+         there is no folder `someone/tiny` here either; for a first try `-m builtin:tiny` (small, random weights) needs no download\n"
     );
     assert_eq!(got.stderr, told);
     assert_eq!(server.requests()[0].authorization.as_deref(), Some("Bearer hf_secret"));
