@@ -17,15 +17,13 @@ pub(super) fn is_sign(file_name: &str) -> bool {
     SIGNS.iter().any(|sign| name.starts_with(sign))
 }
 
-/// Where the tensor belongs.
-pub(super) fn places(family: Family, swiglu: bool, file_name: &str) -> Vec<Place> {
-    let name = unwrapped(file_name);
-    let places = match family {
+/// Where the tensor belongs that is called `name` when unwrapped; `None` for a name that is not known.
+pub(super) fn places(family: Family, swiglu: bool, name: &str) -> Option<Vec<Place>> {
+    match family {
         Family::Dinov2 | Family::Dinov2WithRegisters => dinov2(swiglu, name),
         Family::DINOv3Vit => dinov3_vit(name),
         Family::DINOv3ConvNext => convnext(name),
-    };
-    places.unwrap_or_else(|| Place::whole(file_name))
+    }
 }
 
 /// `None` for a name that is not known.

@@ -79,11 +79,13 @@ impl Convention {
     /// Where the tensor that a file calls `file_name` belongs: nowhere when it is known and of no use; under its own name when
     /// it is not known.
     pub(crate) fn places(self, file_name: &str) -> Vec<Place> {
-        match self.spelling {
-            Spelling::Hub => vec![hub::place(self.family, file_name)],
-            Spelling::Facebook => facebook::places(self.family, self.swiglu, file_name),
-            Spelling::Timm => timm::places(self.family, self.swiglu, file_name),
-        }
+        let Self { family, swiglu, spelling } = self;
+        let places = match spelling {
+            Spelling::Hub => return vec![hub::place(family, file_name)],
+            Spelling::Facebook => facebook::places(family, swiglu, unwrapped(file_name)),
+            Spelling::Timm => timm::places(family, swiglu, unwrapped(file_name)),
+        };
+        places.unwrap_or_else(|| Place::whole(file_name))
     }
 
     /// The file's name of part `index` of the tensor that has `file_name` as another of its parts.

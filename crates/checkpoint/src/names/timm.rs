@@ -22,15 +22,13 @@ pub(super) fn is_sign(family: Family, file_name: &str) -> bool {
     }
 }
 
-/// Where the tensor belongs.
-pub(super) fn places(family: Family, swiglu: bool, file_name: &str) -> Vec<Place> {
-    let name = unwrapped(file_name);
-    let places = match family {
+/// Where the tensor belongs that is called `name` when unwrapped; `None` for a name that is not known.
+pub(super) fn places(family: Family, swiglu: bool, name: &str) -> Option<Vec<Place>> {
+    match family {
         Family::Dinov2 | Family::Dinov2WithRegisters => dinov2(swiglu, name),
         Family::DINOv3Vit => dinov3_vit(name),
         Family::DINOv3ConvNext => convnext(name),
-    };
-    places.unwrap_or_else(|| Place::whole(file_name))
+    }
 }
 
 fn dinov2(swiglu: bool, name: &str) -> Option<Vec<Place>> {
