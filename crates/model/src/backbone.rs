@@ -10,7 +10,7 @@
 //! Source: the `…Backbone` classes of Transformers 5.24.
 
 use crate::{
-    Grid, ModelError,
+    Grid, Inputs, ModelError,
     outputs::{HiddenStates, attentions_item},
 };
 use dinoxide_checkpoint::config::{Dinov2Config, ModelConfig};
@@ -49,7 +49,7 @@ impl BackboneOptions {
     }
 
     /// For each of `count` stages whether it is chosen.
-    pub(crate) fn chosen(&self, count: usize) -> Result<Vec<bool>, ModelError> {
+    fn chosen(&self, count: usize) -> Result<Vec<bool>, ModelError> {
         if !self.stages.is_sorted_by(|a, b| a < b) {
             return Err(ModelError::StageOrder { stages: self.stages.clone() });
         }
@@ -61,6 +61,36 @@ impl BackboneOptions {
             *chosen.get_mut(stage).ok_or(ModelError::NoStage { stage, stages: count })? = true;
         }
         Ok(chosen)
+    }
+}
+
+/// Which hidden states the forward of a backbone keeps, by place, and what for.
+pub(crate) struct Kept {
+    /// For feature maps.
+    pub(crate) chosen: Vec<bool>,
+    /// For `hidden_states`, when asked for.
+    wanted: Option<Vec<bool>>,
+}
+
+impl Kept {
+    /// Those that inputs and options ask of a model with `count` hidden states.
+    pub(crate) fn new(
+        inputs: &Inputs<'_>,
+        options: &BackboneOptions,
+        count: usize,
+    ) -> Result<Self, ModelError> {
+        Ok(Self { chosen: options.chosen(count)?, wanted: inputs.output_hidden_states.wanted(count) })
+    }
+
+    /// For each place whether its state is kept at all.
+    pub(crate) fn places(&self) -> Vec<bool> {
+        let wanted = |i: usize| self.wanted.as_ref().is_some_and(|wanted| wanted[i]);
+        self.chosen.iter().enumerate().map(|(i, &chosen)| chosen || wanted(i)).collect()
+    }
+
+    /// `hidden_states`, when asked for.
+    pub(crate) fn hidden_states(&self, states: &[Option<ArrayD<f32>>]) -> Option<HiddenStates> {
+        self.wanted.as_ref().map(|wanted| HiddenStates::select(states, wanted))
     }
 }
 

@@ -120,14 +120,19 @@ impl<'a> Inputs<'a> {
         read_mask("bool_masked_pos", self.bool_masked_pos.as_ref(), [shape.batch, shape.grid.len()])
     }
 
-    /// Refuses the inputs that a model has no use for; it would be wrong to ignore them.
-    pub(crate) fn refuse(&self, input: &'static str, model_type: &'static str) -> Result<(), ModelError> {
-        let given = match input {
-            "bool_masked_pos" => self.bool_masked_pos.is_some(),
-            _ => self.attention_mask.is_some(),
-        };
-        if given { Err(ModelError::InputNotTaken { input, model_type }) } else { Ok(()) }
+    /// Refuses masked patches where a model has no use for them; it would be wrong to ignore them.
+    pub(crate) fn refuse_bool_masked_pos(&self, model_type: &'static str) -> Result<(), ModelError> {
+        refuse(self.bool_masked_pos.is_some(), "bool_masked_pos", model_type)
     }
+
+    /// The same of masked keys.
+    pub(crate) fn refuse_attention_mask(&self, model_type: &'static str) -> Result<(), ModelError> {
+        refuse(self.attention_mask.is_some(), "attention_mask", model_type)
+    }
+}
+
+fn refuse(given: bool, input: &'static str, model_type: &'static str) -> Result<(), ModelError> {
+    if given { Err(ModelError::InputNotTaken { input, model_type }) } else { Ok(()) }
 }
 
 fn read_mask(

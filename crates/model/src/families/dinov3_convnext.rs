@@ -6,6 +6,7 @@
 
 use crate::{
     BackboneOptions, BackboneOutputs, Grid, Inputs, ModelError, Outputs,
+    backbone::Kept,
     layers::{
         convnext::{ConvNextLayer, Downsample, Map},
         layer_norm::LayerNorm,
@@ -104,13 +105,10 @@ impl DINOv3ConvNext {
         if options.return_class_token {
             return Err(ModelError::NoClassTokens { model_type: MODEL_TYPE });
         }
-        let count = self.stages.len() + 1;
-        let chosen = options.chosen(count)?;
-        let wanted = inputs.output_hidden_states.wanted(count);
-        let union = |i: usize| chosen[i] || wanted.as_ref().is_some_and(|wanted| wanted[i]);
-        let Encoded { shape, states, .. } = self.encode(ctx, inputs, (0..count).map(union).collect())?;
-        let hidden_states = wanted.map(|wanted| HiddenStates::select(&states, &wanted));
-        let maps = states.into_iter().zip(chosen).filter(|(_, chosen)| *chosen);
+        let kept = Kept::new(inputs, options, self.stages.len() + 1)?;
+        let Encoded { shape, states, .. } = self.encode(ctx, inputs, kept.places())?;
+        let hidden_states = kept.hidden_states(&states);
+        let maps = states.into_iter().zip(kept.chosen).filter(|(_, chosen)| *chosen);
         let feature_maps = maps.filter_map(|(map, _)| map).collect();
         Ok(BackboneOutputs {
             feature_maps,
@@ -124,8 +122,8 @@ impl DINOv3ConvNext {
     /// From pixels through all stages.
     fn encode(&self, ctx: &Context, inputs: &Inputs<'_>, kept: Vec<bool>) -> Result<Encoded, ModelError> {
         let pixels = &inputs.pixel_values;
-        inputs.refuse("bool_masked_pos", MODEL_TYPE)?;
-        inputs.refuse("attention_mask", MODEL_TYPE)?;
+        inputs.refuse_bool_masked_pos(MODEL_TYPE)?;
+        inputs.refuse_attention_mask(MODEL_TYPE)?;
         if inputs.wants_attentions() {
             return Err(ModelError::NoAttentions { model_type: MODEL_TYPE });
         }

@@ -6,6 +6,7 @@
 
 use crate::{
     BackboneOptions, BackboneOutputs, Draws, Inputs, ModelError, Outputs,
+    backbone::Kept,
     draws::DrawPlace,
     layers::{
         axial_rope::{AxialRope, RopeTable},
@@ -112,25 +113,23 @@ impl Vit {
         inputs: &Inputs<'_>,
         options: &BackboneOptions,
     ) -> Result<BackboneOutputs, ModelError> {
-        inputs.refuse("bool_masked_pos", self.model_type)?;
+        inputs.refuse_bool_masked_pos(self.model_type)?;
         if options.return_class_token && !self.stage_rules.class_tokens {
             return Err(ModelError::NoClassTokens { model_type: self.model_type });
         }
         let count = self.encoder.hidden_states();
-        let chosen = options.chosen(count)?;
-        let wanted = inputs.output_hidden_states.wanted(count);
-        let union = |i: usize| chosen[i] || wanted.as_ref().is_some_and(|wanted| wanted[i]);
-        let Encoded { shape, record, .. } = self.encode(ctx, inputs, (0..count).map(union).collect())?;
+        let kept = Kept::new(inputs, options, count)?;
+        let Encoded { shape, record, .. } = self.encode(ctx, inputs, kept.places())?;
         let (states, attentions) = record.into_parts();
         let (mut feature_maps, mut cls_tokens) = (Vec::new(), Vec::new());
-        for stage in (0..count).filter(|&stage| chosen[stage]) {
+        for stage in (0..count).filter(|&stage| kept.chosen[stage]) {
             let Some(state) = &states[stage] else { continue };
             let norm = options.apply_layernorm || (self.stage_rules.always_norm_last && stage + 1 == count);
             let (map, cls) = self.stage(ctx, &shape, state, norm, options.reshape_hidden_states);
             feature_maps.push(map);
             cls_tokens.push(cls);
         }
-        let hidden_states = wanted.map(|wanted| HiddenStates::select(&states, &wanted));
+        let hidden_states = kept.hidden_states(&states);
         let cls_tokens = options.return_class_token.then_some(cls_tokens);
         Ok(BackboneOutputs { feature_maps, cls_tokens, hidden_states, attentions, grid: shape.grid })
     }
@@ -140,7 +139,7 @@ impl Vit {
         let pixels = &inputs.pixel_values;
         let shape = self.patch_embed.token_shape(pixels, self.prefix.len())?;
         if matches!(self.positions, Positions::Rope(_)) {
-            inputs.refuse("attention_mask", self.model_type)?;
+            inputs.refuse_attention_mask(self.model_type)?;
         }
         let key_mask = inputs.key_mask(&shape)?;
         let drops_probabilities = inputs.train.is_some() && self.rates.attention > 0.0;
@@ -171,10 +170,13 @@ impl Vit {
         reshape: bool,
     ) -> (ArrayD<f32>, Array2<f32>) {
         let raw = state.as_slice().unwrap_or_default(); // a recorded state is in row-major order
-        let mut tokens = raw.to_vec();
-        if norm {
-            self.norm.forward(ctx, raw, &mut tokens);
-        }
+        let tokens = if norm {
+            let mut normed = vec![0.0; raw.len()];
+            self.norm.forward(ctx, raw, &mut normed);
+            normed
+        } else {
+            raw.to_vec()
+        };
         let tokens = array3((shape.batch, shape.tokens(), shape.hidden_size), tokens);
         let cls = tokens.slice(s![.., 0, ..]).to_owned();
         let map = match (reshape, self.stage_rules.keep_prefix) {
