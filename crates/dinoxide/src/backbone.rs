@@ -157,10 +157,6 @@ impl Pretrained for Backbone {
     fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)
     }
-
-    fn base(&self) -> &Model {
-        &self.model
-    }
 }
 
 impl Runner for Backbone {

@@ -143,7 +143,7 @@ impl ImageClassifier {
         problem_type: Option<ProblemType>,
     ) -> Result<ImageClassifierOutputs, Error> {
         let mut outputs = self.forward(inputs)?;
-        outputs.loss = Some(self.loss_as(&outputs.logits.view(), labels, problem_type)?);
+        outputs.loss = Some(self.loss_as(&outputs.logits.view(), labels, problem_type, None)?);
         Ok(outputs)
     }
 
@@ -157,7 +157,7 @@ impl ImageClassifier {
         logits: &ArrayView2<'_, f32>,
         labels: impl Into<Labels<'a>>,
     ) -> Result<f32, Error> {
-        self.loss_as(logits, &labels.into(), self.config().common().problem_type)
+        self.loss_as(logits, &labels.into(), self.config().common().problem_type, None)
     }
 
     /// The same with a cross entropy divided by `num_items_in_batch`, as Transformers' keyword does.
@@ -170,9 +170,8 @@ impl ImageClassifier {
         labels: impl Into<Labels<'a>>,
         num_items_in_batch: usize,
     ) -> Result<f32, Error> {
-        let (labels, common) = (labels.into(), self.config().common());
-        let problem_type = common.problem_type.unwrap_or_else(|| labels.problem_type(common.num_labels()));
-        Ok(dinoxide_model::loss_over(problem_type, logits, &labels, Some(num_items_in_batch))?)
+        let problem_type = self.config().common().problem_type;
+        self.loss_as(logits, &labels.into(), problem_type, Some(num_items_in_batch))
     }
 
     fn loss_as(
@@ -180,10 +179,11 @@ impl ImageClassifier {
         logits: &ArrayView2<'_, f32>,
         labels: &Labels<'_>,
         problem_type: Option<ProblemType>,
+        num_items_in_batch: Option<usize>,
     ) -> Result<f32, Error> {
         let num_labels = self.config().common().num_labels();
         let problem_type = problem_type.unwrap_or_else(|| labels.problem_type(num_labels));
-        Ok(dinoxide_model::loss(problem_type, logits, labels)?)
+        Ok(dinoxide_model::loss_over(problem_type, logits, labels, num_items_in_batch)?)
     }
 
     /// Writes config, weights and, where there is one, the processor's config, in the form that Transformers reads and writes. The
@@ -201,10 +201,6 @@ impl Pretrained for ImageClassifier {
 
     fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)
-    }
-
-    fn base(&self) -> &Model {
-        &self.model
     }
 }
 

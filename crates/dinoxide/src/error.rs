@@ -108,9 +108,9 @@ impl Error {
                 Some("`AutoModel` and the other `Auto` classes take any family".into())
             }
             Self::WrongProcessor { .. } => Some("`AutoImageProcessor` takes either kind".into()),
-            Self::MixedSizes { .. } => Some(
-                "crop or resize to one size, or let `Embedder` or `for_each_file` group them by size".into(),
-            ),
+            Self::MixedSizes { .. } => {
+                Some("crop or resize to one size, or let `Embedder` or `run_files` group them by size".into())
+            }
             _ => None,
         }
     }

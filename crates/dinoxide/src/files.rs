@@ -9,7 +9,6 @@ use crate::{Error, ImageProcessor, Inputs, Model, OutputHiddenStates, Runner};
 use ndarray::{Array3, Array4, ArrayView4, Axis, stack};
 use std::{
     collections::VecDeque,
-    ops::ControlFlow,
     path::Path,
     sync::{
         Mutex, PoisonError,
@@ -94,22 +93,6 @@ where
 {
     let (paths, wave) = (paths.into_iter().fuse(), Wave::new(Vec::new()));
     Waves { runner, processor, options, paths, map, pending: VecDeque::new(), wave }
-}
-
-/// Runs a model, backbone or classifier on picture files, as [`run_files`]. `sink` gets the index of each file and its outputs; it may
-/// stop the work.
-pub fn for_each_file<R: Runner, P: AsRef<Path> + Sync>(
-    runner: &R,
-    processor: &ImageProcessor,
-    options: &FileOptions,
-    paths: &[P],
-    sink: &mut dyn FnMut(usize, Result<R::Outputs, Error>) -> ControlFlow<()>,
-) {
-    for (index, (_, outputs)) in run_files(runner, processor, options.clone(), paths).enumerate() {
-        if sink(index, outputs).is_break() {
-            return;
-        }
-    }
 }
 
 /// The state between two results.

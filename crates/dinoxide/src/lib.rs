@@ -41,7 +41,7 @@ pub use dinoxide_model::{
 };
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
-pub use files::{FileOptions, for_each_file, run_files};
+pub use files::{FileOptions, run_files};
 pub use golden::Golden;
 pub use model::Model;
 /// The arrays of inputs and outputs.

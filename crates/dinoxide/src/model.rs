@@ -107,10 +107,6 @@ impl Pretrained for Model {
     fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)
     }
-
-    fn base(&self) -> &Model {
-        self
-    }
 }
 
 impl Runner for Model {

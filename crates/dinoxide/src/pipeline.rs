@@ -3,8 +3,8 @@
 //! Source: `pipelines/image_classification.py`, `pipelines/image_feature_extraction.py` of Transformers 5.24.
 
 use crate::{
-    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, Runner, files,
-    pretrained::Pretrained, source,
+    Error, FileOptions, ImageClassifier, ImageProcessor, LoadOptions, Model, files, pretrained::Pretrained,
+    source,
 };
 use dinoxide_checkpoint::config::{CommonConfig, ProblemType};
 use dinoxide_image::Picture;
@@ -31,7 +31,7 @@ pub struct Pipeline<T> {
     pub processor: ImageProcessor,
 }
 
-impl<T: Pretrained + Runner> Pipeline<T> {
+impl<T: Pretrained> Pipeline<T> {
     fn open(model: &OsStr, options: &LoadOptions) -> Result<Self, Error> {
         let checkpoint = source::open_as(Some(T::HEAD), model, options)?;
         let processor = ImageProcessor::from_checkpoint(&checkpoint)?;

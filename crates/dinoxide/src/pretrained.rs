@@ -20,8 +20,8 @@ use dinoxide_checkpoint::{
 use dinoxide_kernels::ContextOptions;
 use std::{ffi::OsStr, marker::PhantomData, ops::Deref};
 
-/// What is built of a checkpoint.
-pub trait Pretrained: Sized {
+/// What is built of a checkpoint, and can be run.
+pub trait Pretrained: Runner + Sized {
     /// What stands on the model's body.
     const HEAD: Head;
 
@@ -30,9 +30,6 @@ pub trait Pretrained: Sized {
     /// # Errors
     /// A checkpoint that it cannot be made of.
     fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error>;
-
-    /// The bare model.
-    fn base(&self) -> &Model;
 }
 
 /// The config of one family.

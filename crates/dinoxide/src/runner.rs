@@ -2,7 +2,7 @@
 
 use crate::{Error, Inputs, Model};
 
-/// Something that makes outputs of `pixel_values`; see [`crate::for_each_file`].
+/// Something that makes outputs of `pixel_values`; see [`crate::run_files`].
 pub trait Runner: Sync {
     /// What a forward gives.
     type Outputs;

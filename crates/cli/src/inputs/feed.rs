@@ -107,15 +107,18 @@ impl Source {
         match self {
             Self::Pictures(paths) => {
                 let opener = opener()?;
-                dinoxide::for_each_file(runner, &opener.strict, options, paths, &mut |index, outputs| {
+                let results = dinoxide::run_files(runner, &opener.strict, options.clone(), paths);
+                for (index, (path, outputs)) in results.enumerate() {
                     let fed = match outputs {
                         Ok(outputs) => Ok(Fed { outputs, warning: None }),
                         Err(error) => opener
-                            .open_again(&paths[index], error)
+                            .open_again(path, error)
                             .and_then(|opened| forward_one(runner, options, opened)),
                     };
-                    sink(index, fed.map_err(|error| self.named(index, error)))
-                });
+                    if sink(index, fed.map_err(|error| self.named(index, error))).is_break() {
+                        break;
+                    }
+                }
                 Ok(())
             }
             Self::Tensors(tensors) => self.run_tensors(tensors, runner, options, sink),
