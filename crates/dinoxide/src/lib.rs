@@ -23,8 +23,8 @@ pub use backbone::Backbone;
 pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use configs::PreTrainedConfig;
 pub use dinoxide_checkpoint::{
-    Archive, Checkpoint, CheckpointError, Dtype, Head, InitOptions, LoadingInfo, MismatchedKey, OpenOptions,
-    ProcessorConfig, SaveOptions, ShardSize, TensorSpec, TensorView, Tensors,
+    Archive, Checkpoint, CheckpointError, Dtype, Head, InitOptions, LoadingInfo, MismatchedKey, Numbers,
+    OpenOptions, ProcessorConfig, SaveOptions, ShardSize, TensorSpec, TensorView, Tensors,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },
@@ -34,7 +34,9 @@ pub use dinoxide_image::{
     DecodeOptions, Format, HeightWidth, ImageError, Layout, Limits, Normalize, Order, Picture, PixelArray,
     ProcessorSpec, Resample, Resize, Rgb8, Samples, Size, decode, decode_file,
 };
-pub use dinoxide_kernels::{Context, ContextOptions, Isa, KernelError, roof};
+pub use dinoxide_kernels::{
+    Context, ContextOptions, Isa, KernelError, Op, OpBound, OpEpilogue, OpTime, Profile, roof,
+};
 pub use dinoxide_model::{
     BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Labels,
     MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss, loss_over,

@@ -7,6 +7,7 @@ mod functions;
 #[cfg(test)]
 mod tests;
 
+use crate::profile::Op;
 use crate::simd::{Operation, Simd, map_in_place};
 use crate::{Context, KernelError};
 use std::str::FromStr;
@@ -95,10 +96,10 @@ impl FromStr for Activation {
 }
 
 impl Activation {
-    /// Its first name.
-    #[cfg(test)]
-    pub(crate) fn name(self) -> &'static str {
-        NAMES.iter().find(|(_, activation)| *activation == self).unwrap().0
+    /// Transformers' name; the first where there are several.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        NAMES.iter().find(|(_, activation)| *activation == self).map_or("", |(name, _)| name)
     }
 
     /// Each one once.
@@ -144,6 +145,7 @@ const LEAST_FLOATS: usize = 16 * 1024;
 
 /// Applies an activation in place.
 pub fn activate(ctx: &Context, activation: Activation, x: &mut [f32]) {
+    let _span = ctx.span(|| Op::Activation { activation, len: x.len() });
     let chunk = ctx.items_per_task(x.len(), LEAST_FLOATS);
     ctx.for_each_chunk_mut(x, chunk, |_, x| ctx.dispatch(Activate { activation, x }));
 }
@@ -175,6 +177,7 @@ impl Operation for Activate<'_> {
 pub fn gate(ctx: &Context, activation: Activation, gate_up: &[f32], width: usize, out: &mut [f32]) {
     assert_eq!(gate_up.len(), 2 * out.len(), "gate and up");
     assert!(out.is_empty() || width > 0 && out.len().is_multiple_of(width), "rows of {width}");
+    let _span = ctx.span(|| Op::Gate { activation, rows: out.len() / width.max(1), width });
     let rows = ctx.items_per_task(out.len() / width.max(1), LEAST_FLOATS.div_ceil(width.max(1)));
     ctx.for_each_chunk_mut(out, rows * width, |index, out| {
         let gate_up = &gate_up[2 * index * rows * width..][..2 * out.len()];

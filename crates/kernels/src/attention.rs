@@ -26,6 +26,7 @@ mod tile;
 
 use crate::Context;
 use crate::matrix::{product, span};
+use crate::profile::Op;
 use eager::EagerJob;
 use job::{Head, Job};
 use shared::SharedRows;
@@ -86,6 +87,7 @@ const LEAST_QUERIES: usize = 48;
 pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut [f32]) {
     check(shape, qkv, out);
     assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
+    let _span = ctx.span(|| shape.into());
     let out = SharedRows::new(out);
     for_each_job(ctx, shape, |b, h, queries| {
         let head = Head::new(shape, qkv, b, h);
@@ -113,6 +115,7 @@ pub fn attention_with_probabilities(
         qkv.dropout.is_none_or(|dropout| len.is_some_and(|len| dropout.keep.len() >= len)),
         "dropout of {shape:?}"
     );
+    let _span = ctx.span(|| Op::Attention { batch, heads, tokens, head_dim: shape.head_dim, eager: true });
     let (out, probabilities) = (SharedRows::new(out), SharedRows::new(probabilities));
     for_each_job(ctx, shape, |b, h, queries| {
         let head = Head::new(shape, qkv, b, h);

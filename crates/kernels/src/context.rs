@@ -4,6 +4,7 @@
 //! how work is cut into tasks ([`Context::items_per_task`]), so that every kernel splits alike.
 
 use crate::pool::Pool;
+use crate::profile::{Op, Profile, Recorder, Span};
 use crate::scratch::{Buffer, Scratch};
 use crate::simd::{Level, Operation};
 use crate::{Isa, KernelError};
@@ -23,6 +24,7 @@ pub struct Context {
     level: Level,
     pool: Pool,
     scratch: Scratch,
+    recorder: Recorder,
 }
 
 /// Tasks per thread that a split aims at: enough to even out threads of unequal speed.
@@ -42,7 +44,12 @@ impl Context {
         })?;
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         let threads = options.threads.filter(|&n| n > 0).unwrap_or_else(cores);
-        Ok(Self { level, pool: Pool::new(threads)?, scratch: Scratch::default() })
+        Ok(Self {
+            level,
+            pool: Pool::new(threads)?,
+            scratch: Scratch::default(),
+            recorder: Recorder::default(),
+        })
     }
 
     /// The instruction set level in use.
@@ -99,6 +106,24 @@ impl Context {
     #[must_use]
     pub fn scratch_bytes(&self) -> usize {
         self.scratch.free_bytes()
+    }
+
+    /// Begins to keep account of where time goes; what was kept before is forgotten. Clones of a model share a context,
+    /// and so its profile.
+    pub fn start_profile(&self) {
+        self.recorder.start();
+    }
+
+    /// Ends the profile that [`Self::start_profile`] began; empty when there was none.
+    #[must_use]
+    pub fn finish_profile(&self) -> Profile {
+        self.recorder.finish()
+    }
+
+    /// Opens an operation in the profile, if one is kept, until the result is dropped.
+    #[inline]
+    pub(crate) fn span(&self, op: impl FnOnce() -> Op) -> Option<Span<'_>> {
+        self.recorder.open(op)
     }
 
     /// Runs an operation, compiled for the context's level, on the calling thread.

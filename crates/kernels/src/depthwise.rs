@@ -63,6 +63,7 @@ pub fn depthwise_conv7(
     if out.is_empty() {
         return;
     }
+    let _span = ctx.span(|| shape.into());
     let row = width * channels;
     let rows = ctx.items_per_task(batch * height, LEAST_PRODUCTS.div_ceil(TAPS * TAPS * row.max(1)));
     ctx.for_each_chunk_mut(out, rows * row, |index, out| {

@@ -8,6 +8,7 @@
 //! the f64 twin, rows of order 1: within 5e-7 + 2e-7·|weight · normalised|.
 
 use crate::Context;
+use crate::profile::Op;
 use crate::simd::{Operation, Simd};
 
 /// Floats below which a task is not worth handing to a thread.
@@ -24,6 +25,7 @@ pub fn layer_norm(ctx: &Context, x: &[f32], weight: &[f32], bias: &[f32], eps: f
     let d = weight.len();
     assert!(x.len() == out.len() && bias.len() == d, "layer norm over {d}");
     assert!(x.is_empty() || d > 0 && x.len().is_multiple_of(d), "layer norm over {d}");
+    let _span = ctx.span(|| Op::LayerNorm { rows: x.len() / d.max(1), width: d });
     let rows = ctx.items_per_task(x.len() / d.max(1), LEAST_FLOATS.div_ceil(d.max(1)));
     ctx.for_each_chunk_mut(out, rows * d, |index, out| {
         let x = &x[index * rows * d..][..out.len()];

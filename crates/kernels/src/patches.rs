@@ -6,6 +6,7 @@
 
 use crate::Context;
 use crate::matrix::product;
+use crate::profile::Op;
 
 /// How the pixels lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,6 +66,7 @@ pub fn patches(ctx: &Context, shape: &PatchShape, pixels: &[f32], out: &mut [f32
     if out.is_empty() {
         return;
     }
+    let _span = ctx.span(|| Op::Patches { rows: batch * rows * cols, width: shape.row_len() });
     let strip = cols * shape.row_len();
     let strips = ctx.items_per_task(batch * rows, LEAST_FLOATS.div_ceil(strip.max(1)));
     ctx.for_each_chunk_mut(out, strips * strip, |index, out| {

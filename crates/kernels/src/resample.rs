@@ -10,6 +10,7 @@ pub use weights::AxisWeights;
 
 use crate::Context;
 use crate::matrix::product;
+use crate::profile::Op;
 use crate::simd::{Operation, Simd};
 
 /// Output floats below which a task is not worth handing to a thread.
@@ -29,6 +30,10 @@ pub fn resample_with(
 ) -> Vec<f32> {
     let len = product(&[y.n_in, x.n_in, channels]);
     assert_eq!(Some(map.len()), len, "map of {}x{}x{channels}", y.n_in, x.n_in);
+    let _span = ctx.span(|| {
+        let (from, to) = ((y.n_in, x.n_in), (y.taps.len(), x.taps.len()));
+        Op::Resample { from, to, channels }
+    });
     let row_out = x.taps.len() * channels;
     let mut out = vec![0.0; y.taps.len() * row_out];
     let mut rows = ctx.scratch(y.n_in * row_out);

@@ -6,6 +6,7 @@
 
 use crate::Context;
 use crate::matrix::{product, span};
+use crate::profile::Op;
 use crate::simd::{Operation, Simd};
 
 /// Where the rotated values lie: [B, S, A, d] with tokens `row_stride` floats apart.
@@ -41,6 +42,7 @@ pub fn rope(ctx: &Context, shape: &RopeShape, cos: &[f32], sin: &[f32], x: &mut 
     let (rows, width) = (batch * tokens, heads * head_dim);
     let angles = tokens.saturating_sub(prefix) * head_dim;
     assert!(head_dim.is_multiple_of(2) && cos.len() >= angles && sin.len() >= angles, "angles of {shape:?}");
+    let _span = ctx.span(|| Op::Rope { rows: batch * tokens.saturating_sub(prefix), width });
     let x = &mut x[..span(rows, width, row_stride)];
     let rows_per_task = ctx.items_per_task(rows, LEAST_FLOATS.div_ceil(width));
     ctx.for_each_chunk_mut(x, rows_per_task * row_stride, |index, x| {

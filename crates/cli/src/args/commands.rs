@@ -269,6 +269,10 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value = "10", value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     pub(crate) rounds: usize,
 
+    /// Tell where the time goes: every operation by kind and shape, and its share of this machine's roof
+    #[arg(long)]
+    pub(crate) profile: bool,
+
     /// JSON lines on a terminal too
     #[arg(long)]
     pub(crate) json: bool,

@@ -2,6 +2,9 @@
 //!
 //! Operations are counted by formula (see `cost`), so `gflops` is a rate of useful work, not of instructions. Peak memory is the process's since the row began, where the system can say that (Linux), else absent.
 
+mod profile;
+
+use self::profile::{Report, Roofs};
 use super::info::processor_size;
 use crate::{
     args::{Attn, BenchArgs, Size},
@@ -37,6 +40,9 @@ struct Row {
     gflop_per_image: f64,
     gflops: f64,
     peak_rss_mb: Option<f64>,
+    /// With `--profile`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<Report>,
 }
 
 /// Over the rounds.
@@ -58,13 +64,13 @@ pub(super) fn run(args: &BenchArgs, session: &mut Session) -> Result<Exit, CliEr
     for (size, batch) in combinations(&sizes, &args.batch) {
         check_input(channels, size, batch)?;
     }
-    let as_table = session.printer.stdout_is_terminal() && !args.json;
+    let as_table = (session.printer.stdout_is_terminal() || args.profile) && !args.json;
     let mut rows = Vec::new();
     let model = Model::from_checkpoint(&checkpoint, session.context)?;
     session.model_detail(&model);
-    let (rounds, eager) = (args.rounds, args.attn == Attn::Eager);
+    let (rounds, eager, profile) = (args.rounds, args.attn == Attn::Eager, args.profile);
     for (size, batch) in combinations(&sizes, &args.batch) {
-        let row = measure(&name.to_string_lossy(), &model, Job { size, batch, rounds, eager })?;
+        let row = measure(&name.to_string_lossy(), &model, Job { size, batch, rounds, eager, profile })?;
         if as_table {
             rows.push(row);
         } else {
@@ -84,6 +90,7 @@ struct Job {
     batch: usize,
     rounds: usize,
     eager: bool,
+    profile: bool,
 }
 
 fn combinations<'a>(sizes: &'a [Size], batches: &'a [usize]) -> impl Iterator<Item = (Size, usize)> + 'a {
@@ -109,7 +116,8 @@ fn check_input(channels: usize, size: Size, batch: usize) -> Result<(), CliError
 }
 
 fn measure(name: &str, model: &Model, job: Job) -> Result<Row, CliError> {
-    let Job { size, batch, rounds, eager } = job;
+    let Job { size, batch, rounds, eager, profile } = job;
+    let roofs = profile.then(|| Roofs::measure(model.context()));
     reset_peak();
     let pixel_values = inputs(batch, model.config().num_channels(), size);
     let inputs = Inputs { eager_attention: eager, ..Inputs::new(pixel_values.view()) };
@@ -119,11 +127,19 @@ fn measure(name: &str, model: &Model, job: Job) -> Result<Row, CliError> {
     }
     drop(warm);
     let mut times = Vec::with_capacity(rounds.min(1 << 16));
+    if profile {
+        model.context().start_profile();
+    }
     for _ in 0..rounds {
         let start = Instant::now();
         model.forward(&inputs)?;
         times.push(start.elapsed().as_secs_f64() * 1e3 / batch as f64);
     }
+    let peak_rss_mb = peak_mb().map(|mb| digits(mb, 4));
+    let profile = roofs.map(|before| {
+        let profile = model.context().finish_profile();
+        (profile, before.or_better(Roofs::measure(model.context())))
+    });
     let spread = spread(times);
     let gflop_per_image = cost::cost(model.config(), size).flops as f64 / 1e9;
     Ok(Row {
@@ -144,7 +160,8 @@ fn measure(name: &str, model: &Model, job: Job) -> Result<Row, CliError> {
         images_per_s: digits(1e3 / spread.median, 4),
         gflop_per_image: digits(gflop_per_image, 4),
         gflops: digits(gflop_per_image / spread.median * 1e3, 4),
-        peak_rss_mb: peak_mb().map(|mb| digits(mb, 4)),
+        peak_rss_mb,
+        profile: profile.map(|(profile, roofs)| Report::new(&profile, rounds, roofs)),
     })
 }
 
@@ -211,7 +228,8 @@ fn table(rows: &[Row]) -> String {
             row.peak_rss_mb.map_or_else(|| "-".to_owned(), |mb| mb.to_string()),
         ]);
     }
-    table.to_string()
+    let profiles = rows.iter().filter_map(|row| Some(format!("\n{}", row.profile.as_ref()?.table())));
+    table.to_string() + &profiles.collect::<String>()
 }
 
 #[cfg(test)]

@@ -67,6 +67,27 @@ fn bench_computes_in_f32_whatever_of_it_is_asked_for() {
 }
 
 #[test]
+fn bench_tells_where_the_time_goes_when_asked() {
+    let words = "bench -m builtin:tiny --batch 2 --size 28 --rounds 2 --profile";
+    let row: Value = serde_json::from_str(&run(&format!("{words} --json"), &[]).ok()).unwrap();
+    let ops = row["profile"]["ops"].as_array().unwrap();
+    let kinds: Vec<_> = ops.iter().map(|op| op["op"].as_str().unwrap()).collect();
+    for kind in ["gemm", "attention", "layer norm", "patches", "resample"] {
+        // The table's resize is remembered from the forward that is not timed.
+        assert_eq!(kinds.contains(&kind), kind != "resample", "{kind} in {kinds:?}");
+    }
+    for op in ops {
+        let (flops, bytes) = (op["gflops"].as_f64(), op["gb_per_s"].as_f64());
+        assert!(flops.is_some() != bytes.is_some() && op["calls"].as_f64() >= Some(1.0), "{op}");
+    }
+    let shares: f64 = ops.iter().map(|op| op["share"].as_f64().unwrap()).sum();
+    let all = shares + row["profile"]["rest_share"].as_f64().unwrap();
+    assert!((all - 1.0).abs() < 0.01, "{all}");
+    let table = run(words, &[]).ok();
+    assert!(table.contains("GEMM and attention ") && table.contains("share of roof"), "{table}");
+}
+
+#[test]
 fn bench_refuses_what_no_memory_holds() {
     let got = run("bench -m builtin:tiny --batch 1000000 --size 518", &[]);
     assert_eq!(got.code, Some(1));

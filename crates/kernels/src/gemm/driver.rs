@@ -8,6 +8,7 @@ use super::blocking::{Work, blocks, copied_stride, part};
 use super::tile::{Tile, panel_width, tile_rows};
 use super::{Epilogue, PackedWeight};
 use crate::matrix::Blocks;
+use crate::profile::Op;
 use crate::simd::{Operation, Simd};
 use crate::{Context, MatMut, MatRef};
 use std::ops::Range;
@@ -31,6 +32,7 @@ pub fn gemm(
     assert!(epilogue.bias.is_none_or(|bias| bias.len() == n), "length of the bias");
     assert!(epilogue.scale.is_none_or(|scale| scale.len() == n), "length of the scale");
     assert_eq!(weight.isa(), ctx.isa(), "instruction set of the weight");
+    let _span = ctx.span(|| Op::Gemm { m, n, k, epilogue: epilogue.kind() });
     let tile_rows = ctx.dispatch(TileRows);
     let (panels, width) = (weight.panels(), weight.width());
     let grid = Work { rows: m, panels, width, k, tile_rows, threads: ctx.threads() }.grid();

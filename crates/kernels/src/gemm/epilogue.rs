@@ -6,6 +6,7 @@
 use super::tile::panel_width;
 use crate::Activation;
 use crate::matrix::Blocks;
+use crate::profile::OpEpilogue;
 use crate::simd::Simd;
 use std::ops::Range;
 
@@ -23,6 +24,12 @@ pub struct Epilogue<'a> {
 }
 
 impl Epilogue<'_> {
+    /// What it does, for a profile.
+    pub(super) fn kind(&self) -> OpEpilogue {
+        let Self { bias, activation, scale, accumulate } = *self;
+        OpEpilogue { bias: bias.is_some(), activation, scale: scale.is_some(), accumulate }
+    }
+
     /// Finishes the tile of `rows` × `cols` of `out`, whose sums are `sums` ([rows, W], W ≥ `cols.len()`).
     ///
     /// # Safety
