@@ -18,8 +18,13 @@ import torchvision.transforms.v2.functional as tv
 from PIL import Image
 from torchvision.transforms import InterpolationMode
 from transformers import BitImageProcessor
+from transformers.image_utils import load_image
 from transformers.models.dinov3_vit.image_processing_dinov3_vit import DINOv3ViTImageProcessor
 
+PROCESSORS = (
+    ("dinov2", BitImageProcessor(size={"shortest_edge": 256}, image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225])),
+    ("dinov3", DINOv3ViTImageProcessor()),
+)
 SIZES = [(512, 512), (1920, 1080), (4000, 3000)]
 
 
@@ -57,8 +62,12 @@ def photographs(folder):
     save(big, "12mp-420", quality=85)
     save(big, "12mp-444", quality=90, subsampling=0)
     save(big, "12mp-progressive", quality=85, progressive=True)
-    for name in ("12mp-420", "12mp-444", "12mp-progressive"):
-        print(f"  Pillow: {name}.jpg in {best(lambda: Image.open(folder / f'{name}.jpg').convert('RGB')):.1f} ms")
+    save(Image.fromarray(skimage.data.coffee()).resize((640, 480), Image.BICUBIC), "640x480", quality=90)
+    for name in ("640x480", "12mp-420", "12mp-444", "12mp-progressive"):
+        path = folder / f"{name}.jpg"
+        print(f"  Pillow: {name}.jpg in {best(lambda: load_image(str(path))):.1f} ms")
+        for label, processor in PROCESSORS:
+            print(f"  Transformers: {name}.jpg {label} in {best(lambda: processor(load_image(str(path)), return_tensors='pt')):.1f} ms")
 
 
 def resizes(folder):
@@ -81,10 +90,7 @@ def resizes(folder):
             off = np.abs(np.asarray(image.resize(size[::-1], pil)).astype(int) - out.permute(1, 2, 0).numpy())
             took = best(lambda: image.resize(size[::-1], pil))
             print(f"  Pillow: {name} {kind} in {took:.2f} ms, off by up to {off.max()}, mean {off.mean():.4f}")
-        for label, processor in (
-            ("dinov2", BitImageProcessor(size={"shortest_edge": 256}, image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225])),
-            ("dinov3", DINOv3ViTImageProcessor()),
-        ):
+        for label, processor in PROCESSORS:
             print(f"  Transformers: {name} {label} in {best(lambda: processor(tensor)):.2f} ms")
 
 

@@ -43,6 +43,10 @@ fn main() {
     for name in ["512x512", "1920x1080", "4000x3000"] {
         processors(&folder, name);
     }
+    println!("files to pixel values");
+    for name in ["640x480", "12mp-420", "12mp-444", "12mp-progressive"] {
+        whole(&folder, name);
+    }
 }
 
 /// The least time of some rounds.
@@ -85,7 +89,10 @@ fn jpeg(folder: &Path, name: &str, decoder: impl Fn(&[u8]) -> Vec<u8>) {
         let off = difference(&got, &std::fs::read(path.with_extension("rgb")).unwrap());
         (most, sum, samples) = (off.0.max(most), sum + off.1, samples + got.len());
         (equal, count) = (equal + usize::from(off.0 == 0), count + 1);
-        if path.file_stem().is_some_and(|stem| stem.to_string_lossy().starts_with("12mp")) {
+        if path
+            .file_stem()
+            .is_some_and(|stem| stem.to_string_lossy().starts_with(|c: char| c.is_ascii_digit()))
+        {
             let time = milliseconds(time(|| decoder(&bytes)));
             println!("  {name}: {} in {time:.1} ms", path.file_name().unwrap().display());
         }
@@ -140,8 +147,8 @@ fn report(who: &str, name: &str, kind: &str, off: (u8, u64), time: Duration, sam
     println!("  {who}: {name} {kind} in {:.2} ms, off by up to {most}, mean {mean:.4}", milliseconds(time));
 }
 
-fn processors(folder: &Path, name: &str) {
-    let picture = Picture::from(noise(folder, name));
+/// The processors of DINOv2 and DINOv3.
+fn specs() -> [(&'static str, ProcessorSpec); 2] {
     let normalize = Some(Normalize { mean: vec![0.485, 0.456, 0.406], std: vec![0.229, 0.224, 0.225] });
     let dinov2 = ProcessorSpec {
         do_convert_rgb: true,
@@ -158,7 +165,20 @@ fn processors(folder: &Path, name: &str) {
         normalize,
         ..ProcessorSpec::default()
     };
-    for (kind, spec) in [("dinov2", dinov2), ("dinov3", dinov3)] {
+    [("dinov2", dinov2), ("dinov3", dinov3)]
+}
+
+fn processors(folder: &Path, name: &str) {
+    let picture = Picture::from(noise(folder, name));
+    for (kind, spec) in specs() {
         println!("  {name} {kind} in {:.2} ms", milliseconds(time(|| process(&picture, &spec).unwrap())));
+    }
+}
+
+fn whole(folder: &Path, name: &str) {
+    let bytes = std::fs::read(folder.join(format!("{name}.jpg"))).unwrap();
+    for (kind, spec) in specs() {
+        let run = || process(&decode(&bytes, &DecodeOptions::default()).unwrap(), &spec).unwrap();
+        println!("  {name}.jpg {kind} in {:.2} ms", milliseconds(time(run)));
     }
 }

@@ -1,5 +1,7 @@
-//! JPEG, through libjpeg's own arithmetic (islow IDCT, fancy upsampling): the same pixels as Pillow, to the bit.
+//! JPEG, by libjpeg's arithmetic (islow IDCT, fancy upsampling): the same pixels as Pillow, to the bit.
 //!
+//! The common kinds are tried by [`super::baseline`], which is twice as fast and gives the same pixels or none; what it leaves, and
+//! every file with a fault, goes through libjpeg itself.
 //! Grey is replicated. CMYK and YCCK are taken as Adobe writes them, inverted, with or without the marker, and then
 //! made RGB as Pillow does: R = clip(255 − K − C·(255 − K)/255), the division rounded.
 //! A file is cut off when the decoder asks for bytes after the last one; our reader notices. libjpeg reports fatal
@@ -10,9 +12,10 @@ use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use mozjpeg::{ColorSpace, Decompress};
+use pulp::Arch;
 
 use super::jpeg_header::{self, Frame, JpegHeader};
-use super::{DecodeOptions, Decoded, PIXEL_BYTES, exif};
+use super::{DecodeOptions, Decoded, PIXEL_BYTES, baseline, exif};
 use crate::limits::within;
 use crate::{Format, ImageError, Limits, Rgb8};
 
@@ -33,14 +36,24 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
         return Err(if options.tolerant { corrupt("no picture in it") } else { truncated() });
     };
     check(&frame, &header, bytes.len() as u64, &options.limits)?;
+    if header.scans == 1
+        && header.frames == 1
+        && let Some(pixels) = baseline::decode(Arch::new(), bytes, &frame)
+    {
+        return Ok(Decoded { pixels, transparent_color: None, truncated: false, orientation });
+    }
+    let (pixels, truncated) = libjpeg(bytes, &frame, options.tolerant)?;
+    Ok(Decoded { pixels, transparent_color: None, truncated, orientation })
+}
+
+/// Decodes a checked file; also, whether it was cut off.
+pub(super) fn libjpeg(bytes: &[u8], frame: &Frame, tolerant: bool) -> Result<(Rgb8, bool), ImageError> {
     let past_end = Cell::new(false);
-    let reader = Watched { rest: bytes, past_end: &past_end, tolerant: options.tolerant };
-    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, &frame)));
+    let reader = Watched { rest: bytes, past_end: &past_end, tolerant };
+    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, frame)));
     match outcome {
-        _ if past_end.get() && !options.tolerant => Err(truncated()),
-        Ok(Ok(pixels)) => {
-            Ok(Decoded { pixels, transparent_color: None, truncated: past_end.get(), orientation })
-        }
+        _ if past_end.get() && !tolerant => Err(truncated()),
+        Ok(Ok(pixels)) => Ok((pixels, past_end.get())),
         Ok(Err(error)) => Err(error),
         Err(_) if past_end.get() => Err(truncated()),
         Err(panic) => Err(fatal(panic.downcast_ref::<String>().map_or("", String::as_str))),

@@ -4,6 +4,7 @@
 //! memory, and gives RGB pixels in the file's own orientation; turning them upright is done here, once.
 
 mod alpha;
+mod baseline;
 mod bmp;
 mod exif;
 mod format;
