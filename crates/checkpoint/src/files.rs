@@ -8,10 +8,12 @@ use std::borrow::Cow;
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::Path;
 
 use memmap2::Mmap;
+#[cfg(unix)]
+use memmap2::UncheckedAdvice;
 
 use crate::error::CheckpointError;
 
@@ -31,6 +33,22 @@ impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.len())
     }
+}
+
+impl Bytes {
+    /// Gives the pages of a mapped file's range back to the system, which reads them again when they are looked at again.
+    #[cfg(unix)]
+    #[allow(unsafe_code)]
+    pub(crate) fn release(&self, range: Range<usize>) {
+        let Self::Mapped(map) = self else { return };
+        // SAFETY: the map is shared and read-only, so none of its pages differs from the file's: what is read from a page that
+        // was given back is what was read from it before. It is advice, and a failure changes nothing.
+        let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
+    }
+
+    /// Nothing can be given back here.
+    #[cfg(not(unix))]
+    pub(crate) fn release(&self, _range: Range<usize>) {}
 }
 
 impl Deref for Bytes {

@@ -52,4 +52,4 @@ pub use loading::{LoadingInfo, MismatchedKey};
 pub use options::OpenOptions;
 pub use processor_config::ProcessorConfig;
 pub use save::{SaveOptions, ShardSize};
-pub use tensors::{Archive, Dtype, TensorView, Tensors};
+pub use tensors::{Archive, Dtype, Numbers, TensorView, Tensors};

@@ -1,7 +1,7 @@
 //! A path cursor over a checkpoint's tensors: shapes are checked on the way out, errors name the full path.
 
 use crate::ModelError;
-use dinoxide_checkpoint::Tensors;
+use dinoxide_checkpoint::{Numbers, Tensors};
 use dinoxide_kernels::Context;
 
 /// A place in a checkpoint, for example `encoder.layer.3`.
@@ -30,7 +30,13 @@ impl<'a> Weights<'a> {
 
     /// The tensor `name` below this place, as f32; its shape must be `shape`.
     pub(crate) fn read(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        Ok(self.tensors.read_f32(&self.name(name), shape)?)
+        Ok(self.numbers(name, shape)?.into_vec())
+    }
+
+    /// As [`Self::read`], without a copy where the file has them as f32. To be dropped as soon as they are packed: their pages
+    /// of the file are then no longer in memory.
+    pub(crate) fn numbers(&self, name: &str, shape: &[usize]) -> Result<Numbers<'a>, ModelError> {
+        Ok(self.tensors.numbers(&self.name(name), shape)?)
     }
 
     /// Whether the checkpoint has the tensor `name` below this place.

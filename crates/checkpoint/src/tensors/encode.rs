@@ -43,7 +43,7 @@ impl Tensors {
             return Ok(Cow::Borrowed(self.view(stored).bytes));
         }
         if !self.all_are(parts, file_dtype(dtype)) {
-            return Ok(Cow::Owned(convert::bytes(dtype, &self.read_exact_f32(name, shape)?)));
+            return Ok(Cow::Owned(convert::bytes(dtype, &self.exact_numbers(name, shape)?)));
         }
         // Zero is all zero bits in every format.
         let mut bytes = vec![0; leading_zeros(parts, shape) * file_dtype(dtype).bitsize() / 8];

@@ -16,6 +16,7 @@ mod archive;
 mod convert;
 mod encode;
 mod header;
+mod numbers;
 mod open;
 mod pickle;
 mod pickle_size;
@@ -23,6 +24,7 @@ mod store;
 
 pub use archive::Archive;
 pub(crate) use encode::{file_dtype, torch_dtype};
+pub use numbers::Numbers;
 pub(crate) use open::{INDEX_FILE, OTHER_FORMATS, SINGLE_FILE, WEIGHTS, shard_names};
 pub use safetensors::Dtype;
 
@@ -55,6 +57,7 @@ pub(crate) struct Source {
 }
 
 /// What a file holds of a canonical tensor.
+#[derive(Debug)]
 pub(crate) struct Stored {
     source: usize,
     pub(crate) role: Role,
@@ -115,35 +118,18 @@ impl Tensors {
     /// # Errors
     /// No such tensor, another shape, a dtype other than F32, F16 and BF16.
     pub fn read_f32(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, CheckpointError> {
-        let mut values = self.read_exact_f32(name, shape)?;
-        let stored = |dtype| self.require(name).map(|parts| self.all_are(parts, file_dtype(dtype)));
-        if let Some(dtype) = self.dtype
-            && !stored(dtype)?
-        {
-            convert::round(dtype, &mut values);
-        }
-        Ok(values)
+        Ok(self.numbers(name, shape)?.into_vec())
+    }
+
+    /// Whether numbers are rounded to the checkpoint's dtype: they are, where the files hold another.
+    fn rounds(&self, parts: &[Stored]) -> bool {
+        let wide = [TorchDtype::Float32, TorchDtype::Float64];
+        self.dtype.is_some_and(|dtype| !wide.contains(&dtype) && !self.all_are(parts, file_dtype(dtype)))
     }
 
     /// Whether all parts are in this format.
     fn all_are(&self, parts: &[Stored], dtype: Dtype) -> bool {
         parts.iter().all(|stored| self.source(stored).dtype == dtype)
-    }
-
-    /// As `read_f32`, not rounded.
-    fn read_exact_f32(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, CheckpointError> {
-        let parts = self.require(name)?;
-        // All checks before memory is taken; the sum cannot overflow, as every part lies in a mapped file.
-        let mut elements = leading_zeros(parts, shape);
-        for stored in parts {
-            elements += self.check_part(stored, shape)?;
-        }
-        let mut values = Vec::with_capacity(elements);
-        values.resize(leading_zeros(parts, shape), 0.0);
-        for stored in parts {
-            convert::append_f32(self.view(stored), &mut values)?;
-        }
-        Ok(values)
     }
 
     /// How many numbers the part has, when it fits `shape` and can be read.

@@ -27,14 +27,25 @@ impl PackedWeight {
     /// When `weight.len() != n * k`.
     #[must_use]
     pub fn pack(ctx: &Context, weight: &[f32], n: usize, k: usize) -> Self {
-        assert_eq!(Some(weight.len()), n.checked_mul(k), "weight of {n}x{k}");
+        Self::pack_stacked(ctx, &[weight], n, k)
+    }
+
+    /// Packs several weights [Nᵢ, K] as one [N, K], N = ΣNᵢ: their outputs lie side by side.
+    ///
+    /// # Panics
+    /// When a length is no multiple of `k`, or all together are not `n * k`.
+    #[must_use]
+    pub fn pack_stacked(ctx: &Context, weights: &[&[f32]], n: usize, k: usize) -> Self {
+        let len = weights.iter().map(|weight| weight.len()).sum();
+        assert_eq!(Some(len), n.checked_mul(k), "weight of {n}x{k}");
+        assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
         let width = ctx.dispatch(PanelWidth);
         let panel_len = width * k;
         let mut data = AlignedFloats::zeroed(n.div_ceil(width) * panel_len);
         if panel_len > 0 {
             let panels = &mut data[..n.div_ceil(width) * panel_len];
             ctx.for_each_chunk_mut(panels, panel_len, |p, panel| {
-                pack_panel(&weight[p * panel_len..n.min((p + 1) * width) * k], k, width, panel);
+                pack_panel(weights, k, width, p * width, panel);
             });
         }
         Self { n, k, isa: ctx.isa(), width, data }
@@ -93,11 +104,61 @@ impl Operation for PanelWidth {
     }
 }
 
-/// Transposes `rows` ([≤ W, K]) into `panel` ([K, W]).
-fn pack_panel(rows: &[f32], k: usize, width: usize, panel: &mut [f32]) {
-    for (i, line) in panel.chunks_exact_mut(width).enumerate() {
-        for (to, row) in line.iter_mut().zip(rows.chunks_exact(k)) {
-            *to = row[i];
+/// Floats of a row that are transposed at a time: a cache line, so that a line of each row is read once, and what is
+/// written meanwhile (16 lines of the panel) stays in L1.
+const RUN: usize = 16;
+
+/// Transposes the rows from `first` on of the stacked weights into `panel` ([K, W]).
+fn pack_panel(weights: &[&[f32]], k: usize, width: usize, first: usize, panel: &mut [f32]) {
+    let mut first = first;
+    let mut column = 0;
+    for weight in weights {
+        let rows = weight.len() / k;
+        let taken = rows.saturating_sub(first).min(width - column);
+        if taken > 0 {
+            transpose(&weight[first * k..][..taken * k], k, width, column, panel);
+            column += taken;
+        }
+        first = first.saturating_sub(rows);
+    }
+}
+
+/// Transposes `rows` ([≤ W, K]) into the columns of `panel` ([K, W]) from `column` on.
+fn transpose(rows: &[f32], k: usize, width: usize, column: usize, panel: &mut [f32]) {
+    for (start, lines) in (0..k).step_by(RUN).zip(panel.chunks_mut(RUN * width)) {
+        for (c, row) in (column..).zip(rows.chunks_exact(k)) {
+            for (line, &value) in lines.chunks_exact_mut(width).zip(&row[start..]) {
+                line[c] = value;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ContextOptions;
+    use dinoxide_testkit::data::hash32;
+
+    #[test]
+    fn stacked_weights_are_packed_like_one() {
+        for isa in Isa::available() {
+            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(2) }).unwrap();
+            for k in [1, 15, 16, 17, 33, 100] {
+                let rows = [5, 0, 40, 1, 70];
+                let n = rows.iter().sum();
+                let weight = hash32(1, n * k);
+                let mut rest = &weight[..];
+                let parts = rows.map(|rows| rest.split_off(..rows * k).unwrap());
+                let (one, stacked) =
+                    (PackedWeight::pack(&ctx, &weight, n, k), PackedWeight::pack_stacked(&ctx, &parts, n, k));
+                assert_eq!(one.data[..], stacked.data[..], "{isa} {k}");
+                let width = one.width();
+                for (i, value) in weight.iter().enumerate() {
+                    let (row, at) = (i / k, i % k);
+                    assert_eq!(one.panel(row / width)[at * width + row % width], *value, "{isa} {row} {at}");
+                }
+            }
         }
     }
 }

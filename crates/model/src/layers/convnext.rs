@@ -54,7 +54,7 @@ impl Downsample {
         eps: f64,
     ) -> Result<Self, ModelError> {
         let stride = 4;
-        let weight = weights.read("0.weight", &[outputs, channels, stride, stride])?;
+        let weight = weights.numbers("0.weight", &[outputs, channels, stride, stride])?;
         let shape = LinearShape { inputs: channels * stride * stride, outputs, bias: true };
         let bias = Some(weights.read("0.bias", &[outputs])?);
         let convolution = Linear::new(weights, &weight, shape, bias);
@@ -70,7 +70,7 @@ impl Downsample {
         eps: f64,
     ) -> Result<Self, ModelError> {
         let stride = 2;
-        let weight = weights.read("1.weight", &[outputs, channels, stride, stride])?;
+        let weight = weights.numbers("1.weight", &[outputs, channels, stride, stride])?;
         let shape = LinearShape { inputs: channels * stride * stride, outputs, bias: true };
         let bias = Some(weights.read("1.bias", &[outputs])?);
         let weight = channels_innermost(&weight, outputs, channels, stride * stride);
@@ -158,7 +158,7 @@ impl ConvNextLayer {
         activation: Activation,
         eps: f64,
     ) -> Result<Self, ModelError> {
-        let depthwise = weights.read("depthwise_conv.weight", &[channels, 1, 7, 7])?;
+        let depthwise = weights.numbers("depthwise_conv.weight", &[channels, 1, 7, 7])?;
         let shape = MlpShape { hidden_size: channels, intermediate_size: 4 * channels, bias: true };
         Ok(Self {
             depthwise_weight: channels_innermost(&depthwise, 1, channels, 49),

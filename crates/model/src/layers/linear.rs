@@ -21,7 +21,7 @@ pub(crate) struct LinearShape {
 impl Linear {
     /// Reads `weight` [outputs, inputs] and, when there is one, `bias` [outputs].
     pub(crate) fn load(weights: &Weights<'_>, shape: LinearShape) -> Result<Self, ModelError> {
-        let weight = weights.read("weight", &[shape.outputs, shape.inputs])?;
+        let weight = weights.numbers("weight", &[shape.outputs, shape.inputs])?;
         let bias = shape.bias.then(|| weights.read("bias", &[shape.outputs])).transpose()?;
         Ok(Self::new(weights, &weight, shape, bias))
     }
@@ -39,17 +39,18 @@ impl Linear {
     /// Several linear layers over the same input as one: their outputs lie side by side. A layer without bias
     /// has a bias of zeros.
     pub(crate) fn load_fused(weights: &[Weights<'_>], shapes: &[LinearShape]) -> Result<Self, ModelError> {
-        let (mut weight, mut bias) = (Vec::new(), Vec::new());
+        let (mut parts, mut bias) = (Vec::new(), Vec::new());
         for (weights, shape) in weights.iter().zip(shapes) {
-            weight.extend(weights.read("weight", &[shape.outputs, shape.inputs])?);
+            parts.push(weights.numbers("weight", &[shape.outputs, shape.inputs])?);
             match shape.bias {
                 true => bias.extend(weights.read("bias", &[shape.outputs])?),
                 false => bias.resize(bias.len() + shape.outputs, 0.0),
             }
         }
         let (inputs, outputs) = (shapes[0].inputs, bias.len());
-        let bias = shapes.iter().any(|shape| shape.bias).then_some(bias);
-        Ok(Self::new(&weights[0], &weight, LinearShape { inputs, outputs, bias: bias.is_some() }, bias))
+        let parts: Vec<&[f32]> = parts.iter().map(|part| &**part).collect();
+        let weight = PackedWeight::pack_stacked(weights[0].context(), &parts, outputs, inputs);
+        Ok(Self { weight, bias: shapes.iter().any(|shape| shape.bias).then_some(bias) })
     }
 
     /// Output features.

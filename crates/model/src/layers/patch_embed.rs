@@ -34,7 +34,7 @@ impl PatchEmbed {
     /// Reads `weight` [D, C, ph, pw] and `bias` [D].
     pub(crate) fn load(weights: &Weights<'_>, config: PatchConfig) -> Result<Self, ModelError> {
         let PatchConfig { channels, patch: (height, width), hidden_size } = config;
-        let weight = weights.read("weight", &[hidden_size, channels, height, width])?;
+        let weight = weights.numbers("weight", &[hidden_size, channels, height, width])?;
         let bias = Some(weights.read("bias", &[hidden_size])?);
         let shape = LinearShape { inputs: channels * height * width, outputs: hidden_size, bias: true };
         Ok(Self { config, projection: Linear::new(weights, &weight, shape, bias) })
