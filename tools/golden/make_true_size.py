@@ -44,10 +44,10 @@ class TrueSize:
     scales: Scales = SCALES
 
 
-def dinov2(hidden_size: int, heads: int) -> PreTrainedConfig:
+def dinov2(hidden_size: int, heads: int, layers: int = 12) -> PreTrainedConfig:
     """The public DINOv2 configuration: patch 14, 37 x 37 positions."""
     return transformers.Dinov2Config(
-        hidden_size=hidden_size, num_attention_heads=heads, num_hidden_layers=12, patch_size=14, image_size=518
+        hidden_size=hidden_size, num_attention_heads=heads, num_hidden_layers=layers, patch_size=14, image_size=518
     )
 
 
@@ -78,6 +78,7 @@ def sizes() -> dict[str, TrueSize]:
         "dinov3-convnext-tiny": TrueSize(convnext, transformers.DINOv3ConvNextConfig(), DINOV3_RUNS, CONVNEXT_SCALES),
         "dinov2-base": TrueSize(v2, dinov2(768, 12)),
         "dinov3-vitb16": TrueSize(v3, dinov3(768, 12), DINOV3_RUNS),
+        "dinov2-large": TrueSize(v2, dinov2(1024, 16, layers=24)),
     }
 
 
