@@ -21,8 +21,14 @@ MODES = {
     "pictures": "from a JPEG to pixel_values",
     "record": "only write benchmarks/<date>-peers.md and its picture, of what was measured",
 }
-SIDE_CELLS = {"dinov2-small": (Cell(1, 224),), "dinov2-base": (Cell(1, 224),)}
-"""Of contention."""
+PICTURE = (Cell(1, 224),)
+NEEDED = {
+    "contention": {"dinov2-small": PICTURE, "dinov2-base": PICTURE},
+    "cold": {cold.MODEL: PICTURE},
+    "pictures": dict.fromkeys(pictures.MODELS, PICTURE),
+    "memory": dict.fromkeys(DEFAULT_CELLS, side.MEMORY_CELLS),
+}
+"""Models and cells of the modes that have their own."""
 
 
 def arguments() -> argparse.Namespace:
@@ -44,31 +50,45 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def chosen(mode: str, args: argparse.Namespace) -> dict[str, tuple[Cell, ...]]:
+    """Models and cells of a mode, as far as the options leave it a choice."""
+    default = NEEDED.get(mode, DEFAULT_CELLS)
+    if mode in ("cold", "pictures"):
+        return default
+    cells = None if mode == "memory" else args.cells
+    return {model: cells or default.get(model, PICTURE) for model in args.models or default}
+
+
 def main() -> None:
     args = arguments()
     CACHE.mkdir(parents=True, exist_ok=True)
-    default = SIDE_CELLS if args.mode == "contention" else DEFAULT_CELLS
-    wanted = {model: args.cells or default.get(model, (Cell(1, 224),)) for model in args.models or default}
+    modes = ("forward", *NEEDED) if args.mode in ("all", "setup") else (args.mode,)
     peers = (*args.peers, OURS)
     results = Results(RESULTS / f"{args.date}.json")
     plan = forward.Plan(args.rounds, args.seconds, args.threads)
     if not args.no_setup and args.mode != "record":
-        setup.prepare(wanted, args.peers)
-    if args.mode != "setup":
+        setup.build()
+        with_graphs = {"forward": args.peers, "contention": args.peers, "cold": cold.RUNTIMES}
+        for mode in modes:
+            setup.prepare(chosen(mode, args), with_graphs.get(mode, ()))
+    if args.mode not in ("setup", "record"):
         results.add("run", machine.described_run(args.mode, sys.argv[1:], args.threads), "mode", "threads", "arguments")
+    if args.mode == "setup":
+        return
     with Path(ROOT / "workers.log").open("a") as log:
-        if args.mode in ("all", "forward"):
-            for model, cells in wanted.items():
+        if "forward" in modes:
+            for model, cells in chosen("forward", args).items():
                 forward.compare(model, cells, peers, plan, results, log)
-        if args.mode in ("all", "contention"):
-            for model in args.models or SIDE_CELLS:
-                side.contention(model, SIDE_CELLS.get(model, (Cell(1, 224),))[0], peers, plan, results, log)
-        if args.mode in ("all", "memory"):
-            for model in wanted:
+        if "contention" in modes:
+            for model, cells in chosen("contention", args).items():
+                for cell in cells:
+                    side.contention(model, cell, peers, plan, results, log)
+        if "memory" in modes:
+            for model in chosen("memory", args):
                 side.memory(model, args.threads, results, log)
-        if args.mode in ("all", "pictures"):
+        if "pictures" in modes:
             pictures.compare(plan, results, log)
-    if args.mode in ("all", "cold"):
+    if "cold" in modes:
         cold.compare(plan, results)
     if args.mode in ("all", "record"):
         print(f"wrote {record.write(results, REPOSITORY / 'benchmarks', args.date)}")

@@ -121,10 +121,9 @@ def photograph(name: str) -> Path:
 
 
 def prepare(wanted: dict[str, tuple[Cell, ...]], peers: Iterable[str]) -> None:
-    """All of it, for some cells and peers."""
-    if shutil.which("g++") is None and shutil.which("c++") is None:
-        print("warning: no C++ compiler, so torch-compile will fail", file=sys.stderr)
-    build()
+    """Files of some cells, and graphs for those of the peers that run them."""
+    if "torch-compile" in peers and shutil.which("g++") is None:
+        print("warning: no g++, so torch-compile will fail", file=sys.stderr)
     for name, of_model in wanted.items():
         checkpoint(name)
         for cell in of_model:

@@ -19,6 +19,7 @@ from .process import Worker
 from .results import Results
 from .settings import CHECKPOINTS, OURS, Cell
 
+MEMORY_CELLS = (Cell(1, 224), Cell(8, 224))
 SETTLE = 0.3
 """Seconds until the system has found places for all threads."""
 
@@ -59,9 +60,9 @@ def memory(model: str, threads: int, results: Results, log: IO[str]) -> None:
         "weights_mb": (CHECKPOINTS / model / "model.safetensors").stat().st_size / 2**20,
         "loaded_mb": worker.ask("MEM", "MEM")["peak_mb"],
     }
-    for batch in (1, 8):
-        worker.run(Cell(batch, 224), 0, 3)
-        row[f"batch_{batch}_mb"] = worker.ask("MEM", "MEM")["peak_mb"]
+    for cell in MEMORY_CELLS:
+        worker.run(cell, 0, 3)
+        row[f"batch_{cell.batch}_mb"] = worker.ask("MEM", "MEM")["peak_mb"]
     worker.quit()
     results.add("memory", row, "model", "threads")
     print(f"{model}: weights {row['weights_mb']:.0f} MiB, peak {row['batch_1_mb']:.0f} at batch 1, {row['batch_8_mb']:.0f} at batch 8", flush=True)
