@@ -41,7 +41,7 @@ def machine() -> str:
         f"{memory:.0f} GiB",
         *(["virtual machine"] if "hypervisor" in flags else []),
         platform.freedesktop_os_release().get("PRETTY_NAME", ""),
-        f"Linux {platform.release()}",
+        f"Linux {platform.release().split('-')[0]}",
     ]
     return " · ".join(part for part in parts if part)
 
