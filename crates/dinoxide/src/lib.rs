@@ -23,8 +23,8 @@ pub use backbone::Backbone;
 pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use configs::PreTrainedConfig;
 pub use dinoxide_checkpoint::{
-    Archive, Checkpoint, CheckpointError, Dtype, Head, InitOptions, LoadingInfo, MismatchedKey, OpenOptions,
-    ProcessorConfig, SaveOptions, ShardSize, TensorSpec, TensorView, Tensors,
+    Archive, Checkpoint, CheckpointError, Dtype, Head, InitOptions, LoadingInfo, MismatchedKey, Numbers,
+    OpenOptions, ProcessorConfig, SaveOptions, ShardSize, TensorSpec, TensorView, Tensors,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },
