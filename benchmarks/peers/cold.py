@@ -105,5 +105,11 @@ def compare(plan, results) -> None:
         print(f"{runtime}: median {row['median_s']:.2f} s, least {row['min_s']:.2f}", flush=True)
 
 
+def main() -> None:
+    runtime, path, threads = sys.argv[1:]
+    embed = {"transformers": transformers, "onnxruntime": onnxruntime, "openvino": openvino}[runtime]
+    print(json.dumps(embed(path, int(threads))), flush=True)
+
+
 if __name__ == "__main__":
-    print(json.dumps({"transformers": transformers, "onnxruntime": onnxruntime, "openvino": openvino}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))), flush=True)
+    main()

@@ -59,7 +59,7 @@ def graph(name: str, cell: Cell) -> Path:
         unfinished = path.with_suffix(".unfinished")
         with torch.no_grad():
             torch.onnx.export(
-                FirstOutput(model),
+                first_output(model),
                 (torch.zeros(cell.batch, 3, cell.side, cell.side),),
                 unfinished,
                 input_names=["pixel_values"],
@@ -72,7 +72,7 @@ def graph(name: str, cell: Cell) -> Path:
     return path
 
 
-def FirstOutput(model):  # noqa: N802 - a class, made where torch is there
+def first_output(model):
     """A module that gives `last_hidden_state` alone."""
     import torch
 
