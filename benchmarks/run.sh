@@ -7,9 +7,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 export PEERS_ROOT=${PEERS_ROOT:-$here/../target/peers}
 venv=$PEERS_ROOT/venv
-if ! cmp -s "$here/peers/requirements.txt" "$venv/requirements.txt"; then
+wanted=$(cat "$here/../tools/golden/requirements.txt" "$here/peers/requirements.txt")
+if [ "$wanted" != "$(cat "$venv/installed.txt" 2> /dev/null)" ]; then
     python3 -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet -r "$here/peers/requirements.txt"
-    cp "$here/peers/requirements.txt" "$venv/requirements.txt"
+    printf '%s\n' "$wanted" > "$venv/installed.txt"
 fi
 PYTHONPATH=$here exec "$venv/bin/python" -m peers "$@"
