@@ -6,6 +6,7 @@
 //! how many rows (pictures) are computed together: an element is always summed in the same order.
 
 mod activation;
+mod aligned;
 mod attention;
 mod context;
 mod depthwise;

@@ -4,51 +4,9 @@
 //! Contents are whatever the last user left, always initialised. Buffers are kept until the context is dropped; there
 //! are never more than were once in use together.
 
+use crate::aligned::AlignedFloats;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
-
-/// Floats in a cache line, and in the widest vector.
-const LINE: usize = 16;
-
-/// A cache line.
-#[derive(Debug, Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([f32; LINE]);
-
-const _: () = assert!(size_of::<Line>() == LINE * size_of::<f32>());
-
-/// Floats in whole cache lines; as many as asked for, rounded up to lines.
-#[derive(Debug, Default)]
-pub(crate) struct AlignedFloats(Vec<Line>);
-
-impl AlignedFloats {
-    /// At least `len` floats, all 0.
-    pub(crate) fn zeroed(len: usize) -> Self {
-        Self(vec![Line([0.0; LINE]); len.div_ceil(LINE)])
-    }
-}
-
-impl Deref for AlignedFloats {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
-        // SAFETY: a line is 16 floats without padding, so n lines are 16n initialised floats.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * LINE)
-        }
-    }
-}
-
-impl DerefMut for AlignedFloats {
-    fn deref_mut(&mut self) -> &mut [f32] {
-        // SAFETY: as in `deref`; the lines are borrowed mutably.
-        #[allow(unsafe_code)]
-        unsafe {
-            std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * LINE)
-        }
-    }
-}
 
 /// The buffers that are not in use.
 #[derive(Debug, Default)]

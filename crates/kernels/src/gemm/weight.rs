@@ -6,9 +6,10 @@
 //! so that a tile reads one panel front to back, W floats for each k, 64-byte aligned.
 
 use super::tile::panel_width;
-use crate::scratch::AlignedFloats;
+use crate::aligned::AlignedFloats;
 use crate::simd::{Operation, Simd};
 use crate::{Context, Isa};
+use std::ops::Range;
 
 /// A weight [N, K] laid out for a kernel.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl PackedWeight {
         if panel_len > 0 {
             let panels = &mut data[..n.div_ceil(width) * panel_len];
             ctx.for_each_chunk_mut(panels, panel_len, |p, panel| {
-                pack_panel(weights, k, width, p * width, panel);
+                ctx.dispatch(PackPanel { weights, k, width, first: p * width, panel });
             });
         }
         Self { n, k, isa: ctx.isa(), width, data }
@@ -105,29 +106,47 @@ impl Operation for PanelWidth {
 }
 
 /// Floats of a row that are transposed at a time: a cache line, so that a line of each row is read once, and what is
-/// written meanwhile (16 lines of the panel) stays in L1.
+/// written meanwhile (16 lines of the panel) stays in L1. Longer runs are slower.
 const RUN: usize = 16;
 
 /// Transposes the rows from `first` on of the stacked weights into `panel` ([K, W]).
-fn pack_panel(weights: &[&[f32]], k: usize, width: usize, first: usize, panel: &mut [f32]) {
-    let mut first = first;
-    let mut column = 0;
-    for weight in weights {
-        let rows = weight.len() / k;
-        let taken = rows.saturating_sub(first).min(width - column);
-        if taken > 0 {
-            transpose(&weight[first * k..][..taken * k], k, width, column, panel);
-            column += taken;
+struct PackPanel<'a> {
+    weights: &'a [&'a [f32]],
+    k: usize,
+    width: usize,
+    first: usize,
+    panel: &'a mut [f32],
+}
+
+impl Operation for PackPanel<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { weights, k, width, mut first, panel } = self;
+        let mut column = 0;
+        for weight in weights {
+            let rows = weight.len() / k;
+            let taken = rows.saturating_sub(first).min(width - column);
+            if taken > 0 {
+                transpose(simd, &weight[first * k..][..taken * k], k, panel, column..width);
+                column += taken;
+            }
+            first = first.saturating_sub(rows);
         }
-        first = first.saturating_sub(rows);
     }
 }
 
-/// Transposes `rows` ([≤ W, K]) into the columns of `panel` ([K, W]) from `column` on.
-fn transpose(rows: &[f32], k: usize, width: usize, column: usize, panel: &mut [f32]) {
+/// Transposes `rows` ([≤ W, K]) into the columns of `panel` ([K, W]) from `columns.start` on; W is `columns.end`.
+#[inline(always)]
+fn transpose<S: Simd>(simd: S, rows: &[f32], k: usize, panel: &mut [f32], columns: Range<usize>) {
+    let width = columns.end;
     for (start, lines) in (0..k).step_by(RUN).zip(panel.chunks_mut(RUN * width)) {
-        for (c, row) in (column..).zip(rows.chunks_exact(k)) {
-            for (line, &value) in lines.chunks_exact_mut(width).zip(&row[start..]) {
+        for (c, row) in columns.clone().zip(rows.chunks_exact(k)) {
+            let run = &row[start..];
+            // As many rows as a panel has columns are too many streams for the processor to see by itself.
+            simd.prefetch(run.as_ptr().wrapping_add(RUN));
+            for (line, &value) in lines.chunks_exact_mut(width).zip(run) {
                 line[c] = value;
             }
         }
