@@ -10,6 +10,7 @@ import importlib
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -49,10 +50,12 @@ def graph(name: str, cell: Cell) -> Path:
     path = cell.onnx(name)
     if not path.exists():
         import torch
-        from transformers import AutoModel
+        import transformers
 
+        warnings.filterwarnings("ignore", category=torch.jit.TracerWarning)
+        transformers.utils.logging.disable_progress_bar()
         ONNX.mkdir(parents=True, exist_ok=True)
-        model = AutoModel.from_pretrained(checkpoint(name)).eval()
+        model = transformers.AutoModel.from_pretrained(checkpoint(name)).eval()
         embeddings = getattr(model, "embeddings", None)
         if hasattr(embeddings, "interpolate_pos_encoding"):
             fix_positions(embeddings, model.config, cell.side)
