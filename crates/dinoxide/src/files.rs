@@ -1,19 +1,20 @@
 //! From picture files to outputs: decoded and processed in parallel, batched by size, forwarded, given back in order.
 //!
-//! Work goes in waves. A wave decodes consecutive files on all threads until it holds enough pictures, or enough
-//! bytes; then its pictures of one size go through the model together, the first waiting one always among them. What is
-//! ready is given back before the next batch, and nothing is done before it is asked for. So memory does not grow with the
+//! Files are decoded until the pictures of one size that wait fill a batch, the first waiting picture always among them. While the
+//! model computes it, one thread decodes on, up to a bounded number of pictures and bytes ahead, and then helps the model; so
+//! no more threads run than the model has, and none of them waits while there is work. With one thread, one thing follows the other.
+//! What is ready is given back before the next batch, and nothing is done before it is asked for. So memory does not grow with the
 //! number of files, results come as they are made, and one bad picture is one error.
 
+mod ahead;
+
 use crate::{Error, ImageProcessor, Inputs, Model, OutputHiddenStates, Runner};
-use ndarray::{Array3, Array4, ArrayView4, Axis, stack};
+use ahead::{Ahead, Decoded, Reader};
+use ndarray::{Array4, ArrayView4, Axis, stack};
 use std::{
     collections::VecDeque,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Mutex, PoisonError},
 };
 
 /// Tokens that a batch aims at when its size is not given: below it a GEMM is too small to be fast, above it the
@@ -23,11 +24,11 @@ const TOKENS_PER_BATCH: usize = 2048;
 /// Most pictures in a batch when its size is not given.
 const MAX_CHOSEN_BATCH: usize = 32;
 
-/// Batches that a wave decodes for: more let mixed sizes find partners.
-const BATCHES_PER_WAVE: usize = 4;
+/// Batches that are decoded ahead at most: more let mixed sizes find partners.
+const BATCHES_AHEAD: usize = 4;
 
-/// Bytes of pixel values after which a wave stops decoding, and of outputs that a batch aims at when its size is not given.
-const BYTES_PER_WAVE: usize = 256 << 20;
+/// Bytes of outputs that a batch aims at when its size is not given.
+const BYTES_PER_BATCH: usize = 256 << 20;
 
 /// What to compute for each picture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -91,23 +92,24 @@ pub(crate) fn run_files_mapped<'a, R: Runner, I, T>(
 where
     I: IntoIterator<Item: AsRef<Path> + Sync>,
 {
-    let (paths, wave) = (paths.into_iter().fuse(), Wave::new(Vec::new()));
-    Waves { runner, processor, options, paths, map, pending: VecDeque::new(), wave }
+    let (paths, window) = (paths.into_iter().fuse(), Window::new());
+    Run { runner, processor, options, paths, map, pending: VecDeque::new(), window }
 }
 
 /// The state between two results.
-struct Waves<'a, R, I: Iterator, F, T> {
+struct Run<'a, R, I: Iterator, F, T> {
     runner: &'a R,
     processor: &'a ImageProcessor,
     options: FileOptions,
     paths: I,
     map: F,
-    /// Taken from `paths` and not given back; those of the wave first.
+    /// Taken from `paths` and not given back.
     pending: VecDeque<I::Item>,
-    wave: Wave<T>,
+    /// What became of them.
+    window: Window<T>,
 }
 
-impl<R, I, F, T> Iterator for Waves<'_, R, I, F, T>
+impl<R, I, F, T> Iterator for Run<'_, R, I, F, T>
 where
     R: Runner,
     I: Iterator<Item: AsRef<Path> + Sync>,
@@ -116,69 +118,84 @@ where
     type Item = (I::Item, Result<T, Error>);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let model = self.runner.base();
         loop {
-            if let Some(result) = self.wave.next_ready() {
+            if let Some(result) = self.window.next_ready() {
                 return Some((self.pending.pop_front()?, result));
             }
-            let size = |pixels: &Array3<f32>| batch_size(model, &self.options, pixels.dim());
-            if let Some(batch) = self.wave.next_batch(size) {
-                forward_batch(self.runner, &self.options, &batch, &self.map, &mut self.wave);
-                continue;
-            }
-            let missing = most_in_wave(self.options.batch).saturating_sub(self.pending.len());
+            let missing = most_ahead(self.options.batch).saturating_sub(self.pending.len());
             self.pending.extend(self.paths.by_ref().take(missing));
             if self.pending.is_empty() {
                 return None;
             }
-            self.wave = Wave::new(decode_wave(model, self.processor, self.pending.make_contiguous()));
+            self.advance();
         }
     }
 }
 
-/// The pictures of a wave, and what became of them.
-struct Wave<T> {
-    /// Decoded, not yet through the model, in order.
-    waiting: Vec<(usize, Array3<f32>)>,
-    /// By place in the wave; taken out when given back.
-    results: Vec<Option<Result<T, Error>>>,
-    /// How many have been given back.
-    given: usize,
+impl<R, I, F, T> Run<'_, R, I, F, T>
+where
+    R: Runner,
+    I: Iterator<Item: AsRef<Path> + Sync>,
+    F: Fn(R::Outputs) -> Vec<T>,
+{
+    /// Decodes until there is a batch; forwards it, decoding on.
+    fn advance(&mut self) {
+        let Self { runner, processor, options, map, pending, window, .. } = self;
+        let (runner, processor, options) = (*runner, *processor, &*options);
+        let size = |pixels: &Decoded| batch_size(runner.base(), options, pixels.dim());
+        let reader = Reader {
+            context: runner.base().context(),
+            processor,
+            paths: pending.make_contiguous(),
+            size: &size,
+            ahead: Mutex::new(std::mem::take(&mut window.ahead)),
+        };
+        reader.read_a_batch();
+        let batch = reader.take_batch();
+        let outputs = match batch.is_empty() {
+            // Nothing but errors so far.
+            true => None,
+            false => reader.read_beside(|| forward(runner, options, &batch)),
+        };
+        window.ahead = reader.ahead.into_inner().unwrap_or_else(PoisonError::into_inner);
+        window.enter_errors();
+        if let Some(outputs) = outputs {
+            settle((runner, options, &*map), outputs, &batch, window);
+        }
+    }
 }
 
-impl<T> Wave<T> {
-    fn new(decoded: Vec<Result<Array3<f32>, Error>>) -> Self {
-        let (mut waiting, mut results) = (Vec::new(), Vec::with_capacity(decoded.len()));
-        for (index, pixels) in decoded.into_iter().enumerate() {
-            match pixels {
-                Ok(pixels) => {
-                    waiting.push((index, pixels));
-                    results.push(None);
-                }
-                Err(error) => results.push(Some(Err(error))),
-            }
-        }
-        Self { waiting, results, given: 0 }
+/// What became of the pending files, by their place in the queue.
+struct Window<T> {
+    ahead: Ahead,
+    /// Of all that have been decoded, or are to be; taken out when given back.
+    results: VecDeque<Option<Result<T, Error>>>,
+}
+
+impl<T> Window<T> {
+    fn new() -> Self {
+        Self { ahead: Ahead::default(), results: VecDeque::new() }
     }
 
-    /// The result at the front, once, if it is there.
+    /// The result at the front, if it is there; what is behind it moves up.
     fn next_ready(&mut self) -> Option<Result<T, Error>> {
-        let result = self.results.get_mut(self.given)?.take()?;
-        self.given += 1;
-        Some(result)
+        self.results.front_mut()?.as_ref()?;
+        self.ahead.move_up();
+        self.results.pop_front()?
     }
 
-    /// The first waiting picture, and as many others of its size as fit; nothing when none waits.
-    fn next_batch(&mut self, size: impl Fn(&Array3<f32>) -> usize) -> Option<Vec<(usize, Array3<f32>)>> {
-        let (_, first) = self.waiting.first()?;
-        let (dim, mut room) = (first.dim(), size(first));
-        let (batch, rest) = std::mem::take(&mut self.waiting).into_iter().partition(|(_, pixels)| {
-            let fits = room > 0 && pixels.dim() == dim;
-            room -= usize::from(fits);
-            fits
-        });
-        self.waiting = rest;
-        Some(batch)
+    fn enter(&mut self, place: usize, result: Result<T, Error>) {
+        if self.results.len() <= place {
+            self.results.resize_with(place + 1, || None);
+        }
+        self.results[place] = Some(result);
+    }
+
+    /// Gives the files that could not be decoded their errors.
+    fn enter_errors(&mut self) {
+        for (place, error) in self.ahead.take_failed() {
+            self.enter(place, Err(error));
+        }
     }
 }
 
@@ -206,77 +223,52 @@ fn batch_size(model: &Model, options: &FileOptions, (_, height, width): (usize, 
     let pairs = if wants_attentions { heads * layers * patches } else { 0 };
     let bytes =
         patches.saturating_mul(config.hidden_size() * states + pairs).saturating_mul(size_of::<f32>());
-    let by_bytes = BYTES_PER_WAVE / bytes.max(1);
+    let by_bytes = BYTES_PER_BATCH / bytes.max(1);
     (TOKENS_PER_BATCH / patches.max(1)).min(by_bytes).clamp(1, MAX_CHOSEN_BATCH)
 }
 
-/// Most files that a wave decodes.
-fn most_in_wave(batch: usize) -> usize {
+/// Most files that are taken ahead.
+fn most_ahead(batch: usize) -> usize {
     let batch = if batch > 0 { batch } else { MAX_CHOSEN_BATCH };
-    batch.saturating_mul(BATCHES_PER_WAVE)
+    batch.saturating_mul(BATCHES_AHEAD)
 }
 
-/// Decodes a run of files from the start of `paths`; at least one.
-fn decode_wave<P: AsRef<Path> + Sync>(
-    model: &Model,
-    processor: &ImageProcessor,
-    paths: &[P],
-) -> Vec<Result<Array3<f32>, Error>> {
-    let most = paths.len();
-    let (next, bytes) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let decoded = Mutex::new(Vec::with_capacity(most));
-    // Indices are handed out in order and each one taken is finished, so what is decoded is a run without gaps.
-    model.context().for_each(model.context().threads(), |_| {
-        while bytes.load(Ordering::Relaxed) < BYTES_PER_WAVE {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            if index >= most {
-                break;
-            }
-            let pixels = processor.open(paths[index].as_ref());
-            bytes.fetch_add(pixels.as_ref().map_or(0, |p| p.len() * size_of::<f32>()), Ordering::Relaxed);
-            decoded.lock().unwrap_or_else(PoisonError::into_inner).push((index, pixels));
-        }
-    });
-    let mut decoded = decoded.into_inner().unwrap_or_else(PoisonError::into_inner);
-    decoded.sort_by_key(|(index, _)| *index);
-    decoded.into_iter().map(|(_, pixels)| pixels).collect()
-}
-
-/// Forwards pictures of one size together, and puts what `map` makes of each in its place.
-fn forward_batch<R: Runner, T>(
-    runner: &R,
-    options: &FileOptions,
-    batch: &[(usize, Array3<f32>)],
-    map: &impl Fn(R::Outputs) -> Vec<T>,
-    wave: &mut Wave<T>,
+/// Puts what `map` makes of each picture of a batch in its place.
+fn settle<R: Runner, T, F: Fn(R::Outputs) -> Vec<T>>(
+    run: (&R, &FileOptions, &F),
+    outputs: Result<R::Outputs, Error>,
+    batch: &[(usize, Decoded)],
+    window: &mut Window<T>,
 ) {
-    let items = forward(runner, options, batch).map(map).and_then(|items| match items.len() {
+    let (runner, options, map) = run;
+    let items = outputs.map(map).and_then(|items| match items.len() {
         got if got == batch.len() => Ok(items),
         got => Err(Error::ItemsOfBatch { expected: batch.len(), got }),
     });
     match items {
         Ok(items) => {
-            for ((index, _), item) in batch.iter().zip(items) {
-                wave.results[*index] = Some(Ok(item));
+            for ((place, _), item) in batch.iter().zip(items) {
+                window.enter(*place, Ok(item));
             }
         }
         // What one picture of this size cannot have, none of them can: each says so for itself.
         Err(_) if batch.len() > 1 => {
             for one in batch {
-                forward_batch(runner, options, std::slice::from_ref(one), map, wave);
+                let one = std::slice::from_ref(one);
+                settle(run, forward(runner, options, one), one, window);
             }
         }
-        Err(error) => wave.results[batch[0].0] = Some(Err(error)),
+        Err(error) => window.enter(batch[0].0, Err(error)),
     }
 }
 
 fn forward<R: Runner>(
     runner: &R,
     options: &FileOptions,
-    batch: &[(usize, Array3<f32>)],
+    batch: &[(usize, Decoded)],
 ) -> Result<R::Outputs, Error> {
     let views: Vec<_> = batch.iter().map(|(_, pixels)| pixels.view()).collect();
-    #[allow(clippy::expect_used)] // `Wave::next_batch` puts pictures of one size together, at least one
+    #[allow(clippy::expect_used)] // `Ahead::take_batch` puts pictures of one size together, at least one
     let pixel_values: Array4<f32> = stack(Axis(0), &views).expect("pictures of one size");
     runner.run(&options.inputs(pixel_values.view()))
 }
@@ -284,37 +276,51 @@ fn forward<R: Runner>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn picture(side: usize) -> Result<Array3<f32>, Error> {
-        Ok(Array3::zeros((3, side, side)))
-    }
-
-    fn failed() -> Result<Array3<f32>, Error> {
-        Err(Error::ProcessorOption { option: "size", reason: "of the test".to_owned() })
-    }
-
-    #[test]
-    fn a_batch_is_the_first_waiting_picture_and_others_of_its_size() {
-        let mut wave = Wave::<()>::new(vec![picture(1), picture(2), failed(), picture(1), picture(1)]);
-        let places = |batch: Vec<(usize, Array3<f32>)>| batch.into_iter().map(|(i, _)| i).collect::<Vec<_>>();
-        assert_eq!(wave.next_batch(|_| 2).map(places), Some(vec![0, 3]));
-        assert_eq!(wave.next_batch(|_| 2).map(places), Some(vec![1]));
-        assert_eq!(wave.next_batch(|_| 2).map(places), Some(vec![4]));
-        assert_eq!(wave.next_batch(|_| 2).map(places), None);
-    }
+    use crate::{ContextOptions, LoadOptions};
 
     #[test]
     fn results_are_given_back_in_order_as_soon_as_they_are_there() {
-        let mut wave = Wave::new(vec![picture(1), failed(), picture(2), picture(1)]);
-        let ready = |wave: &mut Wave<char>| {
-            std::iter::from_fn(|| wave.next_ready()).map(|result| result.unwrap_or('!')).collect::<String>()
+        let failed = || Error::ProcessorOption { option: "size", reason: "of the test".to_owned() };
+        let mut window = Window::new();
+        let ready = |window: &mut Window<char>| {
+            let mut given = String::new();
+            while let Some(result) = window.next_ready() {
+                given.push(result.unwrap_or('!'));
+            }
+            given
         };
-        assert_eq!(ready(&mut wave), "");
-        (wave.results[0], wave.results[3]) = (Some(Ok('a')), Some(Ok('d')));
-        assert_eq!(ready(&mut wave), "a!");
-        wave.results[2] = Some(Ok('c'));
-        assert_eq!(ready(&mut wave), "cd");
-        assert_eq!(ready(&mut wave), "");
+        window.ahead = Ahead::of_read(4);
+        assert_eq!(ready(&mut window), "");
+        window.enter(3, Ok('d'));
+        window.enter(0, Ok('a'));
+        window.enter(1, Err(failed()));
+        assert_eq!(ready(&mut window), "a!");
+        window.enter(0, Ok('c'));
+        assert_eq!(ready(&mut window), "cd");
+        assert_eq!(ready(&mut window), "");
+    }
+
+    #[test]
+    fn any_number_of_threads_gives_the_same_results_in_order() {
+        let processor = ImageProcessor::from_pretrained(crate::BUILTIN_TINY).unwrap().without_crop();
+        let name = |i: usize| ["no such picture", "chelsea.png", "rocket.jpg", "chelsea.png"][i * i % 7 % 4];
+        let path = |i| format!("{}/../../pictures/{}", env!("CARGO_MANIFEST_DIR"), name(i));
+        let paths: Vec<_> = (0..12).map(path).collect();
+        let states = |threads| {
+            let context = ContextOptions { threads: Some(threads), ..ContextOptions::default() };
+            let options = LoadOptions { context, ..LoadOptions::default() };
+            let model = Model::from_pretrained_with(crate::BUILTIN_TINY, &options).unwrap();
+            let options = FileOptions { batch: 3, ..FileOptions::plain() };
+            let run = || run_files(&model, &processor, options.clone(), &paths);
+            assert_eq!(run().take(5).count(), 5, "a run may be left at any time");
+            run().map(|(path, outputs)| (path, outputs.ok().map(|o| o.last_hidden_state))).collect::<Vec<_>>()
+        };
+        let alone = states(1);
+        assert!(alone.iter().map(|(path, _)| *path).eq(&paths));
+        assert!(alone.iter().all(|(path, state)| state.is_some() == Path::new(path).exists()));
+        for threads in [2, 3] {
+            assert!(states(threads) == alone, "{threads} threads");
+        }
     }
 
     /// Says nothing of what it was asked.

@@ -4,8 +4,8 @@ use crate::{Error, Inputs, Model};
 
 /// Something that makes outputs of `pixel_values`; see [`crate::run_files`].
 pub trait Runner: Sync {
-    /// What a forward gives.
-    type Outputs;
+    /// What a forward gives, on whichever thread it runs.
+    type Outputs: Send;
 
     /// The bare model, whose config and threads are used.
     fn base(&self) -> &Model;

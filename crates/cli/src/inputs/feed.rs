@@ -1,6 +1,6 @@
 //! Feeds the model: from pictures or tensors to the outputs of each, in order.
 //!
-//! Pictures go through the library's waves, which decode on all threads and batch by size. Tensors of one size that follow each
+//! Pictures go through the library, which decodes ahead of the model and batches by size. Tensors of one size that follow each
 //! other are a batch. A picture is an outputs of its own in the end, a batch of one.
 
 use super::{Opened, Opener, PixelValues, collect};
