@@ -1,8 +1,8 @@
 //! Floats aligned to a cache line, which is the widest vector: what weights are packed into, and scratch memory.
 //!
-//! They begin as zeros that the system gives page by page when they are first written, by whichever thread that is. Large
-//! ones ask for huge pages (2 MiB, Linux), whose first touch costs a hundredth of that of as many small ones, and which
-//! spare the processor's address cache.
+//! They begin as zeros that the system gives page by page when they are first written, by whichever thread that is. Weights
+//! ask for huge pages (2 MiB, Linux), whose first touch costs a fraction of that of as many small ones, and which spare the
+//! processor's address cache.
 
 use memmap2::MmapMut;
 use std::ops::{Deref, DerefMut};
@@ -35,8 +35,14 @@ impl Default for Memory {
 }
 
 impl AlignedFloats {
-    /// At least `len` floats, all 0.
+    /// At least `len` floats, all 0, on the heap.
     pub(crate) fn zeroed(len: usize) -> Self {
+        let len = len.next_multiple_of(LINE);
+        Self { memory: heap(len), len }
+    }
+
+    /// The same in huge pages, where there are enough to fill one: for what is read again and again.
+    pub(crate) fn in_huge_pages(len: usize) -> Self {
         let len = len.next_multiple_of(LINE);
         let pages = len.checked_mul(size_of::<f32>()).filter(|&bytes| bytes >= HUGE_PAGE).and_then(pages);
         Self { memory: pages.map_or_else(|| heap(len), Memory::Pages), len }
@@ -52,10 +58,17 @@ fn heap(len: usize) -> Memory {
 
 /// Pages of so many bytes, huge ones where the system has them; nothing when it has none.
 fn pages(bytes: usize) -> Option<MmapMut> {
-    let pages = MmapMut::map_anon(bytes).ok()?;
-    // Advice: without it the pages are small ones.
+    // Linux lays out only whole huge pages such that they can be huge. What is past the end is never touched, so it takes no
+    // memory, as long as the last bytes are in small pages.
+    let pages = MmapMut::map_anon(bytes.checked_next_multiple_of(HUGE_PAGE)?).ok()?;
     #[cfg(target_os = "linux")]
-    let _ = pages.advise(memmap2::Advice::HugePage);
+    {
+        use memmap2::Advice;
+        let whole = bytes - bytes % HUGE_PAGE;
+        // Advice: where it is not taken, all pages are small.
+        let _ = pages.advise_range(Advice::HugePage, 0, whole);
+        let _ = pages.advise_range(Advice::NoHugePage, whole, pages.len() - whole);
+    }
     Some(pages)
 }
 
@@ -95,11 +108,16 @@ mod tests {
     #[test]
     fn floats_are_zeros_in_whole_aligned_lines_whatever_their_number() {
         for len in [0, 1, 16, 17, 1000, HUGE_PAGE / 4 - 16, HUGE_PAGE / 4, HUGE_PAGE / 2 + 1] {
-            let mut floats = AlignedFloats::zeroed(len);
-            assert_eq!((floats.len(), floats.as_ptr().addr() % 64), (len.next_multiple_of(16), 0), "{len}");
-            assert!(floats.iter().all(|&x| x == 0.0));
-            floats.fill(1.0);
-            assert!(floats.iter().all(|&x| x == 1.0));
+            for mut floats in [AlignedFloats::zeroed(len), AlignedFloats::in_huge_pages(len)] {
+                assert_eq!(
+                    (floats.len(), floats.as_ptr().addr() % 64),
+                    (len.next_multiple_of(16), 0),
+                    "{len}"
+                );
+                assert!(floats.iter().all(|&x| x == 0.0));
+                floats.fill(1.0);
+                assert!(floats.iter().all(|&x| x == 1.0));
+            }
         }
     }
 

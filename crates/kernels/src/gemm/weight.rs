@@ -42,7 +42,7 @@ impl PackedWeight {
         assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
         let width = ctx.dispatch(PanelWidth);
         let panel_len = width * k;
-        let mut data = AlignedFloats::zeroed(n.div_ceil(width) * panel_len);
+        let mut data = AlignedFloats::in_huge_pages(n.div_ceil(width) * panel_len);
         if panel_len > 0 {
             let panels = &mut data[..n.div_ceil(width) * panel_len];
             ctx.for_each_chunk_mut(panels, panel_len, |p, panel| {
