@@ -8,6 +8,7 @@ use crate::profile::{Op, Profile, Recorder, Span};
 use crate::scratch::{Buffer, Scratch};
 use crate::simd::{Level, Operation};
 use crate::{Isa, KernelError};
+use std::ops::Range;
 
 /// How to make a [`Context`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -64,15 +65,16 @@ impl Context {
         self.pool.threads()
     }
 
-    /// Runs `f` on one of the context's threads. Operations called within start at once; called from outside, each
-    /// hands over to the threads and back. A forward pass is worth one `install`.
-    pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        self.pool.install(f)
-    }
-
-    /// Runs `task(0)`, …, `task(count - 1)`, each once, in no particular order on the context's threads.
+    /// Runs `task(0)`, …, `task(count - 1)`, each once, in no particular order on the context's threads, of which the calling
+    /// one is one. May be called within a task.
     pub fn for_each(&self, count: usize, task: impl Fn(usize) + Sync) {
         self.pool.for_each(count, task);
+    }
+
+    /// Runs `task` over ranges that together are 0..count, on the context's threads: long ranges first, single indices at
+    /// the end, those of one thread side by side. For indices whose work is small.
+    pub fn for_each_range(&self, count: usize, task: impl Fn(Range<usize>) + Sync) {
+        self.pool.for_each_range(count, task);
     }
 
     /// Cuts `data` into chunks of `chunk_len` (the last may be shorter) and runs `task(index, chunk)` for each on the

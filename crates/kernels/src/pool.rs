@@ -1,59 +1,57 @@
-//! Splitting work over threads: tasks 0..count, each done once, handed out in order to whichever thread is free.
+//! Splitting work over threads: indices 0..count, each done once, handed out to whichever thread is free.
 //!
 //! The tasks, not the threads, decide what is summed together, so results do not depend on the number of threads.
-//! A thread that comes late, or whose core another process holds, takes fewer tasks; nobody waits for it to start.
-//! Idle threads sleep. No memory is allocated for a split.
+//! The calling thread takes part. A thread that comes late, or whose core another process holds, takes fewer tasks; nobody
+//! waits for it to start. Idle threads sleep. No memory is allocated for a split.
+
+mod crew;
+mod job;
 
 use crate::KernelError;
-use rayon::{ThreadPool, ThreadPoolBuilder};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use crew::Crew;
+use std::ops::Range;
 
 /// Threads, or none: with one thread all runs on the caller's.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    threads: Option<ThreadPool>,
+    crew: Option<Crew>,
 }
 
 impl Pool {
-    /// Starts the threads.
+    /// Starts the threads: one fewer, as the caller is one.
     pub(crate) fn new(threads: usize) -> Result<Self, KernelError> {
-        let build = || {
-            let builder = ThreadPoolBuilder::new().num_threads(threads);
-            builder.thread_name(|index| format!("dinoxide-{index}")).build()
-        };
-        let started = (threads > 1).then(build).transpose();
-        let threads = started.map_err(|error| KernelError::Threads { threads, reason: error.to_string() })?;
-        Ok(Self { threads })
+        let crew = (threads > 1).then(|| Crew::new(threads - 1)).transpose();
+        let crew = crew.map_err(|error| KernelError::Threads { threads, reason: error.to_string() })?;
+        Ok(Self { crew })
     }
 
     /// How many threads work.
     pub(crate) fn threads(&self) -> usize {
-        self.threads.as_ref().map_or(1, ThreadPool::current_num_threads)
+        self.crew.as_ref().map_or(1, |crew| crew.len() + 1)
     }
 
-    /// Runs `f` on a thread of the pool; on the caller's when it is one, or when there is no pool.
-    pub(crate) fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        match &self.threads {
-            Some(pool) => pool.install(f),
-            None => f(),
-        }
-    }
-
-    /// Runs `task(0)`, …, `task(count - 1)`, each once.
+    /// Runs `task(0)`, …, `task(count - 1)`, each once: for tasks that each are worth handing over.
     pub(crate) fn for_each(&self, count: usize, task: impl Fn(usize) + Sync) {
-        let workers = self.threads().min(count);
-        if workers <= 1 {
-            (0..count).for_each(task);
-            return;
-        }
-        let next = AtomicUsize::new(0);
-        // Relaxed: the counter only hands out numbers; joining the workers orders the memory that tasks write.
-        let work = || {
-            while let Some(index) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&i| i < count) {
-                task(index);
+        self.run(count, 1, &|range| range.for_each(&task));
+    }
+
+    /// Runs `task` over ranges that together are 0..count: for indices whose work is small.
+    pub(crate) fn for_each_range(&self, count: usize, task: impl Fn(Range<usize>) + Sync) {
+        self.run(count, u32::MAX, &task);
+    }
+
+    fn run(&self, count: usize, most: u32, task: &(dyn Fn(Range<usize>) + Sync)) {
+        match &self.crew {
+            Some(crew) if count > 1 => {
+                // More indices than a job can count go in several.
+                for start in (0..count).step_by(u32::MAX as usize) {
+                    let len = (count - start).min(u32::MAX as usize);
+                    crew.run(len as u32, most, &|range| task(start + range.start..start + range.end));
+                }
             }
-        };
-        self.install(|| fan_out(workers, &work));
+            _ if count > 0 => task(0..count),
+            _ => {}
+        }
     }
 
     /// Cuts `data` into chunks of `chunk_len` (the last may be shorter) and runs `task(index, chunk)` for each.
@@ -71,15 +69,6 @@ impl Pool {
             task(index, chunk);
         });
     }
-}
-
-/// Runs `work` on `workers` threads at once (fewer when they are busy elsewhere).
-fn fan_out(workers: usize, work: &(impl Fn() + Sync)) {
-    if workers == 1 {
-        return work();
-    }
-    let half = workers / 2;
-    rayon::join(|| fan_out(workers - half, work), || fan_out(half, work));
 }
 
 /// A slice cut into chunks that different threads may write at once.
@@ -122,6 +111,8 @@ impl<'a, T> Chunks<'a, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
     fn every_task_runs_once_on_any_number_of_threads() {
@@ -165,5 +156,76 @@ mod tests {
             });
         });
         assert_eq!(sum.into_inner(), 10 * 21);
+    }
+
+    #[test]
+    fn ranges_cover_every_index_once() {
+        for threads in [1, 2, 5, 20] {
+            let pool = Pool::new(threads).unwrap();
+            for count in [0, 1, 2, 19, 1000, 100_003] {
+                let runs: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+                pool.for_each_range(count, |range| {
+                    assert!(!range.is_empty());
+                    for run in &runs[range] {
+                        run.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+                assert!(runs.iter().all(|n| n.load(Ordering::Relaxed) == 1), "{threads} threads, {count}");
+            }
+        }
+    }
+
+    #[test]
+    fn several_callers_share_the_threads() {
+        let pool = Pool::new(3).unwrap();
+        std::thread::scope(|scope| {
+            for caller in 1..=4 {
+                let pool = &pool;
+                scope.spawn(move || {
+                    for round in 0..200 {
+                        let sum = AtomicUsize::new(0);
+                        pool.for_each(50, |i| {
+                            sum.fetch_add(i * caller + round, Ordering::Relaxed);
+                        });
+                        assert_eq!(sum.into_inner(), 49 * 25 * caller + 50 * round);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn what_tasks_wrote_is_there_when_they_are_done() {
+        let pool = Pool::new(4).unwrap();
+        let mut data = vec![0_u64; 4096];
+        for round in 1..300 {
+            pool.for_each_chunk_mut(&mut data, 16, |_, chunk| chunk.iter_mut().for_each(|v| *v += 1));
+            assert!(data.iter().all(|&v| v == round));
+            if round % 50 == 0 {
+                // Long enough for all threads to fall asleep.
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_task_reaches_the_caller_and_the_threads_go_on() {
+        let pool = Pool::new(3).unwrap();
+        for bad in [0, 1, 57, 99] {
+            let done = AtomicUsize::new(0);
+            let caught = catch_unwind(AssertUnwindSafe(|| {
+                pool.for_each(100, |i| {
+                    assert!(i != bad, "task {i}");
+                    done.fetch_add(1, Ordering::Relaxed);
+                });
+            }));
+            assert_eq!(*caught.unwrap_err().downcast::<String>().unwrap(), format!("task {bad}"));
+            assert!(done.into_inner() < 100);
+            let runs = AtomicUsize::new(0);
+            pool.for_each(100, |_| {
+                runs.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(runs.into_inner(), 100);
+        }
     }
 }

@@ -42,7 +42,7 @@ impl Classifier {
         let mut logits = Array2::zeros((rows, linear.outputs()));
         if let (Some(x), Some(out)) = (features.as_slice(), logits.as_slice_mut()) {
             let mut out = MatMut::new(out, rows, linear.outputs());
-            ctx.install(|| linear.forward(ctx, MatRef::new(x, rows, cols), &mut out, Epilogue::default()));
+            linear.forward(ctx, MatRef::new(x, rows, cols), &mut out, Epilogue::default());
         }
         logits
     }

@@ -65,10 +65,10 @@ impl Model {
     /// Pixels or masks of a shape that the model cannot take; inputs or outputs that its family does not have.
     pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
         let inputs = &inputs.resolved(&self.common);
-        ctx.install(|| match &self.family {
+        match &self.family {
             Family::Vit(model) => model.forward(ctx, inputs),
             Family::ConvNext(model) => model.forward(ctx, inputs),
-        })
+        }
     }
 
     /// Runs the model as a backbone: feature maps of chosen stages.
@@ -82,9 +82,9 @@ impl Model {
         options: &BackboneOptions,
     ) -> Result<BackboneOutputs, ModelError> {
         let inputs = &inputs.resolved(&self.common);
-        ctx.install(|| match &self.family {
+        match &self.family {
             Family::Vit(model) => model.forward_backbone(ctx, inputs, options),
             Family::ConvNext(model) => model.forward_backbone(ctx, inputs, options),
-        })
+        }
     }
 }

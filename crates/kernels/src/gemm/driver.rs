@@ -1,10 +1,10 @@
-//! The entry of the linear layer `out = epilogue(a · weightᵀ)`, a [M, K], weight [N, K], out [M, N], and the loops of a task.
+//! The entry of the linear layer `out = epilogue(a · weightᵀ)`, a [M, K], weight [N, K], out [M, N], and the loops of a thread.
 //!
-//! A task is some rows times some panels. Its loops run over blocks of K, then panels, then tiles, so that a panel's block
-//! is read once for all rows of the task. Sums of one block stay in one tile's place; those of several wait in scratch
-//! memory. A task copies its rows when they would fall into the same set of the cache (`blocking.rs`).
+//! The loops of a run (some panels of a part of the rows, `blocking.rs`) are: blocks of K, then panels, then tiles, so that a
+//! panel's block is read once for all rows. Sums of one block stay in one tile's place; those of several wait in scratch
+//! memory. A run copies its rows when they would fall into the same set of the cache.
 
-use super::blocking::{Work, blocks, copied_stride, part};
+use super::blocking::{Cut, Run, Work, blocks, copied_stride, part};
 use super::tile::{Tile, panel_width, tile_rows};
 use super::{Epilogue, PackedWeight};
 use crate::matrix::Blocks;
@@ -35,27 +35,18 @@ pub fn gemm(
     let _span = ctx.span(|| Op::Gemm { m, n, k, epilogue: epilogue.kind() });
     let tile_rows = ctx.dispatch(TileRows);
     let (panels, width) = (weight.panels(), weight.width());
-    let grid = Work { rows: m, panels, width, k, tile_rows, threads: ctx.threads() }.grid();
+    let cut = Work { rows: m, panels, width, k, tile_rows, threads: ctx.threads() }.cut();
     let out = Blocks::new(out);
-    ctx.for_each(grid.tasks(), |i| {
-        let rows = part(m, grid.row_parts, i / grid.panel_parts);
-        let panels = part(panels, grid.panel_parts, i % grid.panel_parts);
-        let tiles = rows.len().div_ceil(tile_rows);
-        let places = if blocks(k) == 1 { 1 } else { tiles * panels.len() };
-        let mut sums = ctx.scratch(places * tile_rows * width);
-        let mut copy =
-            ctx.scratch(copied_stride(a.row_stride(), k.div_ceil(blocks(k))).map_or(0, |s| s * rows.len()));
-        ctx.dispatch(Task {
-            a,
-            weight,
-            epilogue,
-            out: &out,
-            rows,
-            panels,
-            tiles,
-            sums: &mut sums,
-            copy: &mut copy,
-        });
+    ctx.for_each_range(cut.units(), |units| {
+        for run in cut.runs(units) {
+            let tiles = cut.tiles(&run);
+            let places = if blocks(k) == 1 { 1 } else { tiles * run.panels.len() };
+            let mut sums = ctx.scratch(places * tile_rows * width);
+            let mut copy = ctx
+                .scratch(copied_stride(a.row_stride(), k.div_ceil(blocks(k))).map_or(0, |s| s * run.rows.len()));
+            let (sums, copy) = (&mut sums, &mut copy);
+            ctx.dispatch(Task { a, weight, epilogue, out: &out, cut, run, tiles, sums, copy });
+        }
     });
 }
 
@@ -71,14 +62,14 @@ impl Operation for TileRows {
     }
 }
 
-/// A part of the output, computed on one thread.
+/// A run, computed on one thread.
 struct Task<'a> {
     a: MatRef<'a>,
     weight: &'a PackedWeight,
     epilogue: &'a Epilogue<'a>,
     out: &'a Blocks<'a>,
-    rows: Range<usize>,
-    panels: Range<usize>,
+    cut: Cut,
+    run: Run,
     /// Tiles into which the rows are dealt.
     tiles: usize,
     /// Of one tile, or of all when K has several blocks: [panel, tile, row, column].
@@ -97,11 +88,11 @@ impl Operation for Task<'_> {
             let ks = part(self.weight.k(), blocks, block);
             let copied = copied_stride(self.a.row_stride(), ks.len());
             if let Some(stride) = copied {
-                for (r, to) in self.rows.clone().zip(self.copy.chunks_exact_mut(stride)) {
+                for (r, to) in self.run.rows.clone().zip(self.copy.chunks_exact_mut(stride)) {
                     to[..ks.len()].copy_from_slice(&self.a.row(r)[ks.clone()]);
                 }
             }
-            for i in 0..self.panels.len() {
+            for i in 0..self.run.panels.len() {
                 let step = Step { ks: ks.clone(), copied, first: block == 0, last: block + 1 == blocks };
                 self.panel(simd, i, &step);
             }
@@ -119,12 +110,12 @@ struct Step {
 }
 
 impl Task<'_> {
-    /// All rows of the task times a block of its panel `i`.
+    /// The rows of the run times a block of its panel `i`.
     #[inline(always)]
     fn panel<S: Simd>(&mut self, simd: S, i: usize, step: &Step) {
         let Step { ks, copied, first, last } = step;
         let (weight, width) = (self.weight, panel_width::<S>());
-        let p = self.panels.start + i;
+        let p = self.run.panels.start + i;
         let panel = &weight.panel(p)[ks.start * width..ks.end * width];
         let next_panel = panel.as_ptr().wrapping_add(weight.k() * width);
         let cols = p * width..weight.n().min((p + 1) * width);
@@ -132,12 +123,12 @@ impl Task<'_> {
         let (a, a_stride) = match *copied {
             Some(stride) => (Some(&*self.copy), stride),
             None => {
-                (self.a.data().get(self.rows.start * self.a.row_stride() + ks.start..), self.a.row_stride())
+                (self.a.data().get(self.run.rows.start * self.a.row_stride() + ks.start..), self.a.row_stride())
             }
         };
-        for t in 0..self.tiles {
-            let within = part(self.rows.len(), self.tiles, t);
-            let rows = self.rows.start + within.start..self.rows.start + within.end;
+        for t in self.cut.panel_tiles(&self.run, i) {
+            let within = part(self.run.rows.len(), self.tiles, t);
+            let rows = self.run.rows.start + within.start..self.run.rows.start + within.end;
             let place = if *first && *last { 0 } else { i * self.tiles + t };
             let sums = &mut self.sums[place * tile_len..][..tile_len];
             // There is nothing to read when K = 0.
@@ -149,7 +140,7 @@ impl Task<'_> {
             }
             tile.multiply(simd, rows.len(), sums, !first);
             if *last {
-                // SAFETY: the tiles of all tasks are disjoint, and each is finished once.
+                // SAFETY: the tiles of all runs are disjoint, and each is finished once.
                 #[allow(unsafe_code)]
                 unsafe {
                     self.epilogue.finish(simd, sums, self.out, rows, cols.clone());
