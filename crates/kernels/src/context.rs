@@ -65,6 +65,13 @@ impl Context {
         self.pool.threads()
     }
 
+    /// How many threads would take part in an operation that starts now: fewer than [`Self::threads`] within a task, when the
+    /// others are at tasks of their own. How work is cut may follow it, as results do not depend on that.
+    #[must_use]
+    pub fn hands(&self) -> usize {
+        self.pool.hands()
+    }
+
     /// Runs `task(0)`, …, `task(count - 1)`, each once, in no particular order on the context's threads, of which the calling
     /// one is one. May be called within a task.
     pub fn for_each(&self, count: usize, task: impl Fn(usize) + Sync) {
@@ -91,11 +98,11 @@ impl Context {
         self.pool.for_each_chunk_mut(data, chunk_len, task);
     }
 
-    /// How many of `items` (at least 1) to give to one task: about four tasks a thread, but none of fewer than
+    /// How many of `items` (at least 1) to give to one task: about four tasks a free thread, but none of fewer than
     /// `least` items, the number below which a task is not worth handing over (some 10 µs of work).
     #[must_use]
     pub fn items_per_task(&self, items: usize, least: usize) -> usize {
-        items.div_ceil(self.threads() * TASKS_PER_THREAD).max(least).max(1)
+        items.div_ceil(self.hands() * TASKS_PER_THREAD).max(least).max(1)
     }
 
     /// A scratch buffer of `len` floats, 64-byte aligned. Its contents are whatever it was last used for.

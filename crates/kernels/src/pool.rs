@@ -30,6 +30,11 @@ impl Pool {
         self.crew.as_ref().map_or(1, |crew| crew.len() + 1)
     }
 
+    /// How many threads would work at a job now: the caller's, and those that are idle.
+    pub(crate) fn hands(&self) -> usize {
+        self.crew.as_ref().map_or(1, |crew| crew.idle() + 1)
+    }
+
     /// Runs `task(0)`, …, `task(count - 1)`, each once: for tasks that each are worth handing over.
     pub(crate) fn for_each(&self, count: usize, task: impl Fn(usize) + Sync) {
         self.run(count, 1, &|range| range.for_each(&task));

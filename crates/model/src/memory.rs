@@ -2,6 +2,7 @@
 //! the end of the process, or of the user's day.
 
 use crate::ModelError;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Most bytes that the attentions of one forward may take, all layers together: B·A·S²·L floats. A picture of 518×518
 /// through dinov2-large is 2.9 GB.
@@ -18,11 +19,30 @@ pub(crate) fn bytes(what: &'static str, shape: &[usize]) -> Result<usize, ModelE
     bytes.filter(|&bytes| isize::try_from(bytes).is_ok()).ok_or_else(|| too_large(what, shape))
 }
 
-/// Refuses what the allocator would refuse: the buffers of these sizes are asked for together and given back at once.
-pub(crate) fn probe(what: &'static str, shape: &[usize], buffers: &[usize]) -> Result<(), ModelError> {
-    let total = buffers.iter().try_fold(0_usize, |sum, &bytes| sum.checked_add(bytes));
-    let had = total.is_some_and(|total| Vec::<u8>::new().try_reserve_exact(total).is_ok());
-    if had { Ok(()) } else { Err(too_large(what, shape)) }
+/// Asks for memory before it is needed, once for each amount.
+#[derive(Debug, Default)]
+pub(crate) struct Probe {
+    /// The most bytes that were had.
+    had: AtomicUsize,
+}
+
+impl Probe {
+    /// Refuses what the allocator would refuse: the buffers of these sizes are asked for together and given back at once.
+    pub(crate) fn check(
+        &self,
+        what: &'static str,
+        shape: &[usize],
+        buffers: &[usize],
+    ) -> Result<(), ModelError> {
+        let total = buffers.iter().try_fold(0_usize, |sum, &bytes| sum.checked_add(bytes));
+        let total = total.ok_or_else(|| too_large(what, shape))?;
+        // Asked for once: the working memory of a forward is kept, so a repeated one needs nothing new.
+        if total > self.had.load(Ordering::Relaxed) {
+            Vec::<u8>::new().try_reserve_exact(total).map_err(|_| too_large(what, shape))?;
+            self.had.fetch_max(total, Ordering::Relaxed);
+        }
+        Ok(())
+    }
 }
 
 fn too_large(what: &'static str, shape: &[usize]) -> ModelError {
@@ -39,9 +59,16 @@ mod tests {
         assert!(matches!(bytes("x", &[usize::MAX, 2]), Err(ModelError::TooLarge { .. })));
         assert!(bytes("x", &[usize::MAX / 16]).is_ok());
         assert!(matches!(
-            probe("x", &[1], &[usize::MAX / 4, usize::MAX / 2]),
+            Probe::default().check("x", &[1], &[usize::MAX / 4, usize::MAX / 2]),
             Err(ModelError::TooLarge { .. })
         ));
-        assert!(probe("x", &[1], &[1024]).is_ok());
+    }
+
+    #[test]
+    fn more_than_was_once_had_is_asked_for_again() {
+        let probe = Probe::default();
+        assert!(probe.check("x", &[1], &[1024]).is_ok());
+        assert!(probe.check("x", &[1], &[1024]).is_ok());
+        assert!(probe.check("x", &[1], &[1024, isize::MAX as usize]).is_err());
     }
 }

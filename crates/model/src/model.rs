@@ -64,10 +64,26 @@ impl Model {
     /// # Errors
     /// Pixels or masks of a shape that the model cannot take; inputs or outputs that its family does not have.
     pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
+        let mut outputs = Outputs::empty();
+        self.forward_into(ctx, inputs, &mut outputs)?;
+        Ok(outputs)
+    }
+
+    /// [`Self::forward`] into the outputs of an earlier forward, whose arrays are used again where they have the right shape:
+    /// then a repeated forward of the same shape allocates nothing. After an error they hold nothing of use.
+    ///
+    /// # Errors
+    /// As [`Self::forward`].
+    pub fn forward_into(
+        &self,
+        ctx: &Context,
+        inputs: &Inputs<'_>,
+        outputs: &mut Outputs,
+    ) -> Result<(), ModelError> {
         let inputs = &inputs.resolved(&self.common);
         match &self.family {
-            Family::Vit(model) => model.forward(ctx, inputs),
-            Family::ConvNext(model) => model.forward(ctx, inputs),
+            Family::Vit(model) => model.forward(ctx, inputs, outputs),
+            Family::ConvNext(model) => model.forward(ctx, inputs, outputs),
         }
     }
 

@@ -1,6 +1,9 @@
 //! What a forward gives, under Transformers' names.
 
-use crate::shape::{Grid, TokenShape};
+use crate::{
+    record::{Record, reuse},
+    shape::{Grid, TokenShape},
+};
 use ndarray::{Array2, Array3, Array4, ArrayD, Axis, Slice, s};
 use std::ops::Index;
 
@@ -24,18 +27,41 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// From the final tokens [B, S, D] and what else was asked for.
-    pub(crate) fn new(
-        shape: &TokenShape,
-        tokens: Vec<f32>,
-        hidden_states: Option<HiddenStates>,
-        attentions: Option<Vec<Array4<f32>>>,
-    ) -> Self {
-        let dim = (shape.batch, shape.tokens(), shape.hidden_size);
-        let last_hidden_state = array3(dim, tokens);
-        let pooler_output = last_hidden_state.slice(s![.., 0, ..]).to_owned();
-        let (grid, prefix) = (shape.grid, shape.prefix);
-        Self { last_hidden_state, pooler_output, hidden_states, attentions, grid, prefix }
+    /// Nothing yet: what a first forward writes into.
+    pub(crate) fn empty() -> Self {
+        Self {
+            last_hidden_state: Array3::zeros((0, 0, 0)),
+            pooler_output: Array2::zeros((0, 0)),
+            hidden_states: None,
+            attentions: None,
+            grid: Grid { rows: 0, cols: 0 },
+            prefix: 0,
+        }
+    }
+
+    /// Takes the shape of a result, reusing arrays that have it already, and gives room for what else was asked for, reused
+    /// likewise. What was not asked for goes.
+    pub(crate) fn begin(&mut self, shape: &TokenShape) -> Record {
+        let TokenShape { batch, hidden_size, grid, prefix, .. } = *shape;
+        let last_hidden_state = std::mem::replace(&mut self.last_hidden_state, Array3::zeros((0, 0, 0)));
+        self.last_hidden_state = reuse(Some(last_hidden_state), (batch, shape.tokens(), hidden_size));
+        let pooler_output = std::mem::replace(&mut self.pooler_output, Array2::zeros((0, 0)));
+        self.pooler_output = reuse(Some(pooler_output), (batch, hidden_size));
+        (self.grid, self.prefix) = (grid, prefix);
+        let states = self.hidden_states.take().map_or_else(Vec::new, |states| states.0);
+        Record { states, attentions: self.attentions.take().unwrap_or_default() }
+    }
+
+    /// The floats of `last_hidden_state`.
+    pub(crate) fn tokens_mut(&mut self) -> &mut [f32] {
+        self.last_hidden_state.as_slice_mut().unwrap_or_default() // `begin` made it in row-major order
+    }
+
+    /// Takes the first token for `pooler_output`, and the record for what was asked for.
+    pub(crate) fn finish(&mut self, record: Record, states: bool, attentions: bool) {
+        self.pooler_output.assign(&self.last_hidden_state.slice(s![.., 0, ..]));
+        self.hidden_states = states.then_some(HiddenStates(record.states));
+        self.attentions = attentions.then_some(record.attentions);
     }
 
     /// What CLS attends to in layer `layer`, as maps over the patches [B, A, rows, cols]: the first row of the
@@ -96,11 +122,6 @@ impl HiddenStates {
         let keep =
             |(state, wanted): (&Option<ArrayD<f32>>, &bool)| state.as_ref().filter(|_| *wanted).cloned();
         Self(states.iter().zip(wanted).map(keep).collect())
-    }
-
-    /// All that are there.
-    pub(crate) fn all(states: Vec<Option<ArrayD<f32>>>) -> Self {
-        Self(states)
     }
 
     /// Places, whether there is a state or not: L + 1, or stages + 1.

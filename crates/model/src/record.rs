@@ -1,90 +1,137 @@
-//! Collects hidden states and attentions during a forward.
+//! Hidden states and attentions of a forward: [`Record`] has room for those that were asked for, of the whole batch;
+//! [`Recorder`] fills in those of a group of items on the way.
 
-use crate::{Inputs, outputs::array3, shape::TokenShape};
-use ndarray::{Array4, ArrayD};
-
-/// What was asked for, and what is there so far.
-#[derive(Debug)]
-pub(crate) struct Record {
-    /// Shape of a hidden state of a ViT.
-    dim: (usize, usize, usize),
-    /// By place: whether it is kept.
-    kept: Vec<bool>,
-    /// By place, up to the last one met.
-    states: States,
-    attentions: Attentions,
-}
+use crate::Inputs;
+use ndarray::{Array, Array4, ArrayD, Dimension, IntoDimension, IxDyn};
+use dinoxide_kernels::{Buffer, Context, Group, Items};
 
 /// Hidden states by place, those that are kept.
 pub(crate) type States = Vec<Option<ArrayD<f32>>>;
 
 /// What becomes of the attention probabilities.
-#[derive(Debug)]
-enum Attentions {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probabilities {
     /// They are never made: the fused attention runs.
     Fused,
     /// Made by the eager attention, each layer's over the last one's.
-    Dropped(Vec<f32>),
+    Dropped,
     /// Made by the eager attention and given to the caller.
-    Kept(Vec<Array4<f32>>),
+    Kept,
+}
+
+impl Probabilities {
+    /// What becomes of those of these inputs; `drops` says that the eager attention runs for the sake of dropout.
+    pub(crate) fn of(inputs: &Inputs<'_>, drops: bool) -> Self {
+        match (inputs.wants_attentions(), inputs.eager_attention || drops) {
+            (true, _) => Self::Kept,
+            (false, true) => Self::Dropped,
+            (false, false) => Self::Fused,
+        }
+    }
+}
+
+/// Room for what was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    pub(crate) states: States,
+    pub(crate) attentions: Vec<Array4<f32>>,
+}
+
+/// The array, when it has this shape already, else a new one: its contents are whatever they were.
+pub(crate) fn reuse<D: Dimension>(array: Option<Array<f32, D>>, dim: impl IntoDimension<Dim = D>) -> Array<f32, D> {
+    let dim = dim.into_dimension();
+    let fits = |array: &Array<f32, D>| array.raw_dim() == dim && array.is_standard_layout();
+    array.filter(fits).unwrap_or_else(|| Array::zeros(dim))
 }
 
 impl Record {
-    /// Collects the hidden states at the places that are `kept`, and the attentions that the inputs ask for; `eager` runs the eager
-    /// attention in any case.
-    pub(crate) fn new(inputs: &Inputs<'_>, shape: &TokenShape, kept: Vec<bool>, eager: bool) -> Self {
-        Self {
-            dim: (shape.batch, shape.tokens(), shape.hidden_size),
-            kept,
-            states: Vec::new(),
-            attentions: match (inputs.wants_attentions(), inputs.eager_attention || eager) {
-                (true, _) => Attentions::Kept(Vec::new()),
-                (false, true) => Attentions::Dropped(Vec::new()),
-                (false, false) => Attentions::Fused,
-            },
+    /// Room for the states at the places that are `kept`, each of its shape.
+    pub(crate) fn keep_states<const N: usize>(&mut self, kept: &[bool], dim: impl Fn(usize) -> [usize; N]) {
+        self.states.resize(kept.len(), None);
+        for (place, (state, kept)) in self.states.iter_mut().zip(kept).enumerate() {
+            *state = kept.then(|| reuse(state.take(), IxDyn(&dim(place))));
         }
     }
 
-    /// The next hidden state is the tokens [B, S, D]; copied when it is kept.
-    pub(crate) fn hidden_state(&mut self, x: &[f32]) {
-        let dim = self.dim;
-        self.hidden_tensor(|| array3(dim, x.to_vec()).into_dyn());
-    }
-
-    /// The next hidden state is what `make` makes, when it is kept.
-    pub(crate) fn hidden_tensor(&mut self, make: impl FnOnce() -> ArrayD<f32>) {
-        let kept = self.kept.get(self.states.len()) == Some(&true);
-        self.states.push(kept.then(make));
-    }
-
-    /// Keeps the normed tokens in place of the last layer's output.
-    pub(crate) fn replace_last_hidden_state(&mut self, normed: &[f32]) {
-        self.states.pop();
-        self.hidden_state(normed);
-    }
-
-    /// Room for the probabilities [B, A, S, S] of the next layer, when the eager attention is to run.
-    pub(crate) fn attention(&mut self, shape: &TokenShape, heads: usize) -> Option<&mut [f32]> {
-        let dim = (shape.batch, heads, shape.tokens(), shape.tokens());
-        match &mut self.attentions {
-            Attentions::Fused => None,
-            Attentions::Dropped(one) => {
-                one.resize(dim.0 * dim.1 * dim.2 * dim.3, 0.0);
-                Some(one)
-            }
-            Attentions::Kept(all) => {
-                all.push(Array4::zeros(dim));
-                all.last_mut()?.as_slice_mut()
-            }
+    /// Room for the attentions of so many layers.
+    pub(crate) fn keep_attentions(&mut self, layers: usize, dim: (usize, usize, usize, usize)) {
+        self.attentions.resize_with(layers, || Array4::zeros((0, 0, 0, 0)));
+        for attention in &mut self.attentions {
+            let old = std::mem::replace(attention, Array4::zeros((0, 0, 0, 0)));
+            *attention = reuse(Some(old), dim);
         }
     }
 
-    /// The hidden states by place, and the attentions.
-    pub(crate) fn into_parts(self) -> (States, Option<Vec<Array4<f32>>>) {
-        let attentions = match self.attentions {
-            Attentions::Kept(all) => Some(all),
-            Attentions::Fused | Attentions::Dropped(_) => None,
-        };
-        (self.states, attentions)
+    /// Calls `run` with the buffers of a batch: `first`, then the states that are kept, then the attentions.
+    pub(crate) fn with_buffers(&mut self, batch: usize, first: &mut [f32], run: impl FnOnce(&mut [Items<'_>])) {
+        let first = Items::new(first, batch);
+        if self.states.is_empty() && self.attentions.is_empty() {
+            return run(&mut [first]);
+        }
+        let states = self.states.iter_mut().flatten().filter_map(ArrayD::as_slice_mut);
+        let attentions = self.attentions.iter_mut().filter_map(Array4::as_slice_mut);
+        let kept = states.chain(attentions).map(|data| Items::new(data, batch));
+        run(&mut std::iter::once(first).chain(kept).collect::<Vec<_>>());
+    }
+}
+
+/// Fills in the parts of a group of items.
+pub(crate) struct Recorder<'r, 'g, 'ctx> {
+    group: &'r mut Group<'g>,
+    /// By place: whether the state is kept.
+    kept: &'r [bool],
+    /// The next place.
+    place: usize,
+    /// The buffer of the next state that is kept.
+    next: usize,
+    probabilities: Probabilities,
+    /// Those of one layer, when they are dropped.
+    dropped: Option<Buffer<'ctx>>,
+    /// The buffer of the next attentions.
+    next_attentions: usize,
+}
+
+/// The buffer before those of the states.
+const FIRST: usize = 0;
+
+impl<'r, 'g, 'ctx> Recorder<'r, 'g, 'ctx> {
+    /// For a group of the buffers that [`Record::with_buffers`] lent.
+    pub(crate) fn new(group: &'r mut Group<'g>, kept: &'r [bool], probabilities: Probabilities) -> Self {
+        let states = kept.iter().filter(|kept| **kept).count();
+        let (next, next_attentions) = (FIRST + 1, FIRST + 1 + states);
+        Self { group, kept, place: 0, next, probabilities, dropped: None, next_attentions }
+    }
+
+    /// The first buffer.
+    pub(crate) fn first(&mut self) -> &mut [f32] {
+        self.group.part(FIRST)
+    }
+
+    /// Lets `write` write the next hidden state, when it is kept.
+    pub(crate) fn hidden_state(&mut self, write: impl FnOnce(&mut [f32])) {
+        if self.kept.get(self.place) == Some(&true) {
+            write(self.group.part(self.next));
+            self.next += 1;
+        }
+        self.place += 1;
+    }
+
+    /// Copies the first buffer over the last hidden state, if that is kept.
+    pub(crate) fn tie_last_hidden_state(&mut self) {
+        if self.kept.last() == Some(&true) {
+            self.group.copy(FIRST, self.next - 1);
+        }
+    }
+
+    /// Room for the `len` probabilities of the next layer, when the eager attention is to run.
+    pub(crate) fn attention(&mut self, ctx: &'ctx Context, len: usize) -> Option<&mut [f32]> {
+        match self.probabilities {
+            Probabilities::Fused => None,
+            Probabilities::Dropped => Some(self.dropped.get_or_insert_with(|| ctx.scratch(len))),
+            Probabilities::Kept => {
+                self.next_attentions += 1;
+                Some(self.group.part(self.next_attentions - 1))
+            }
+        }
     }
 }

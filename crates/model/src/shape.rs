@@ -1,5 +1,7 @@
 //! The sizes that travel with the tokens: nothing downstream recomputes the grid.
 
+use dinoxide_kernels::Context;
+
 /// Patches of a picture: (rows, cols).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grid {
@@ -50,5 +52,18 @@ impl TokenShape {
     /// B·S·D.
     pub(crate) fn len(&self) -> usize {
         self.rows() * self.hidden_size
+    }
+
+    /// The shape of `items` of these items.
+    pub(crate) fn of_items(self, items: usize) -> Self {
+        Self { batch: items, ..self }
+    }
+
+    /// How many items to compute together on one thread: one, or as many small ones as read a weight to some purpose,
+    /// but no more than leaves work for the other threads.
+    pub(crate) fn per_group(&self, ctx: &Context) -> usize {
+        const WORTHWHILE_ROWS: usize = 256;
+        let share = self.batch.div_ceil(ctx.hands()).max(1);
+        (WORTHWHILE_ROWS / self.tokens().max(1)).clamp(1, share)
     }
 }

@@ -35,7 +35,7 @@ pub fn gemm(
     let _span = ctx.span(|| Op::Gemm { m, n, k, epilogue: epilogue.kind() });
     let tile_rows = ctx.dispatch(TileRows);
     let (panels, width) = (weight.panels(), weight.width());
-    let cut = Work { rows: m, panels, width, k, tile_rows, threads: ctx.threads() }.cut();
+    let cut = Work { rows: m, panels, width, k, tile_rows, threads: ctx.hands() }.cut();
     let out = Blocks::new(out);
     ctx.for_each_range(cut.units(), |units| {
         for run in cut.runs(units) {

@@ -29,6 +29,8 @@ struct Shared {
     state: Mutex<State>,
     /// Jobs with something left to take: what idle threads watch.
     open_jobs: AtomicUsize,
+    /// Threads that are at no job.
+    idle: AtomicUsize,
     /// Tells sleepers of a job, or of the end.
     wake: Condvar,
     /// Owners that sleep until their helpers have left.
@@ -58,6 +60,7 @@ impl Crew {
     /// Starts `count` threads.
     pub(super) fn new(count: usize) -> std::io::Result<Self> {
         let mut crew = Self { shared: Arc::default(), threads: Vec::with_capacity(count) };
+        crew.shared.idle.store(count, Ordering::Relaxed);
         for index in 1..=count {
             let shared = Arc::clone(&crew.shared);
             let thread = std::thread::Builder::new().name(format!("dinoxide-{index}"));
@@ -70,6 +73,11 @@ impl Crew {
     /// How many threads there are.
     pub(super) fn len(&self) -> usize {
         self.threads.len()
+    }
+
+    /// How many threads are at no job.
+    pub(super) fn idle(&self) -> usize {
+        self.shared.idle.load(Ordering::Relaxed)
     }
 
     /// Runs `task` over ranges that together are 0..count, each of at most `most` indices, on the caller's thread and those of
@@ -157,7 +165,9 @@ impl Shared {
         // From here on the owner waits for this thread: counted under the lock under which the owner takes the job off.
         job.helpers.fetch_add(1, Ordering::Relaxed);
         drop(state);
+        self.idle.fetch_sub(1, Ordering::Relaxed);
         job.run(home);
+        self.idle.fetch_add(1, Ordering::Relaxed);
         // The job may be gone as soon as this thread does not count any more.
         job.helpers.fetch_sub(1, Ordering::SeqCst);
         if self.waiting_owners.load(Ordering::SeqCst) > 0 {

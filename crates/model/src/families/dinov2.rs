@@ -82,7 +82,7 @@ fn load_variant(weights: &Weights<'_>, config: &Dinov2Config, variant: &Variant)
         mask_token,
         prefix: Prefix::load(&embeddings, variant.registers, width)?,
         positions: Positions::Table(table),
-        encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
+        encoder: Encoder::new((0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()?),
         norm: LayerNorm::load(&weights.at("layernorm"), width, eps)?,
         rates: TrainRates {
             embedding: config.hidden_dropout_prob,

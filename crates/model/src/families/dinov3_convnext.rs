@@ -5,23 +5,22 @@
 //! Source: Transformers 5.24 `models/dinov3_convnext/modeling_dinov3_convnext.py`.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Grid, Inputs, ModelError, Outputs,
+    BackboneOptions, BackboneOutputs, Draws, Grid, Inputs, ModelError, Outputs,
     backbone::Kept,
     layers::{
         convnext::{ConvNextLayer, Downsample, Map},
         layer_norm::LayerNorm,
     },
-    memory,
-    outputs::HiddenStates,
+    memory::{self, Probe},
     pixels::{slice, standard},
-    record::{Record, States},
+    record::{Probabilities, Record, Recorder},
     shape::TokenShape,
     train::drop_path,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::DINOv3ConvNextConfig;
-use dinoxide_kernels::Context;
-use ndarray::{ArrayD, ArrayView4};
+use dinoxide_kernels::{Context, Items};
+use ndarray::{ArrayView4, CowArray, Ix4};
 
 /// A stage: downsampling, then layers.
 #[derive(Debug)]
@@ -39,15 +38,21 @@ pub(crate) struct DINOv3ConvNext {
     num_channels: usize,
     hidden_size: usize,
     drop_path_rate: f64,
+    memory: Probe,
 }
 
 const MODEL_TYPE: &str = "dinov3_convnext";
 
-/// The last stage's map, and the hidden states that were kept.
-struct Encoded {
+/// What a forward was asked, checked: all that groups of its items share.
+struct Plan<'a> {
+    /// Of the whole batch.
     shape: TokenShape,
-    map: Map,
-    states: States,
+    pixels: CowArray<'a, f32, Ix4>,
+    /// By place: which hidden states are kept.
+    kept: Vec<bool>,
+    train: Option<&'a dyn Draws>,
+    /// Items of a group.
+    per_group: usize,
 }
 
 impl DINOv3ConvNext {
@@ -75,6 +80,7 @@ impl DINOv3ConvNext {
             num_channels: config.num_channels,
             hidden_size,
             drop_path_rate: config.drop_path_rate,
+            memory: Probe::default(),
         })
     }
 
@@ -85,14 +91,26 @@ impl DINOv3ConvNext {
     }
 
     /// From pixels to the normed tokens.
-    pub(crate) fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
+    pub(crate) fn forward(
+        &self,
+        ctx: &Context,
+        inputs: &Inputs<'_>,
+        outputs: &mut Outputs,
+    ) -> Result<(), ModelError> {
         let layer_norm = self.layer_norm.as_ref().ok_or(ModelError::NoFinalNorm)?;
         let wanted = inputs.output_hidden_states.wanted(self.stages.len() + 1);
-        let Encoded { shape, map, states } = self.encode(ctx, inputs, wanted.clone().unwrap_or_default())?;
-        let tokens = pooled_first(&map); // [B, 1 + h·w, C]
-        let mut normed = vec![0.0; tokens.len()];
-        layer_norm.forward(ctx, &tokens, &mut normed);
-        Ok(Outputs::new(&shape, normed, wanted.map(|_| HiddenStates::all(states)), None))
+        let asked_states = wanted.is_some();
+        let plan = self.plan(ctx, inputs, wanted.unwrap_or_default())?;
+        let mut record = self.room(&plan, outputs.begin(&plan.shape));
+        record.with_buffers(plan.shape.batch, outputs.tokens_mut(), |buffers| {
+            self.run(ctx, &plan, buffers, |map, recorder| {
+                let mut tokens = ctx.scratch(plan.shape.of_items(map.batch).len()); // [items, 1 + h·w, C]
+                pooled_first(map, &mut tokens);
+                layer_norm.forward(ctx, &tokens, recorder.first());
+            });
+        });
+        outputs.finish(record, asked_states, false);
+        Ok(())
     }
 
     /// From pixels to the maps of the chosen stages, as they are.
@@ -106,51 +124,85 @@ impl DINOv3ConvNext {
             return Err(ModelError::NoClassTokens { model_type: MODEL_TYPE });
         }
         let kept = Kept::new(inputs, options, self.stages.len() + 1)?;
-        let Encoded { shape, states, .. } = self.encode(ctx, inputs, kept.places())?;
+        let plan = self.plan(ctx, inputs, kept.places())?;
+        let mut record = self.room(&plan, Record::default());
+        // Of the last map nothing else is wanted.
+        record.with_buffers(plan.shape.batch, &mut [], |buffers| self.run(ctx, &plan, buffers, |_, _| {}));
+        let (grid, states) = (plan.shape.grid, record.states);
         let hidden_states = kept.hidden_states(&states);
         let maps = states.into_iter().zip(kept.chosen).filter(|(_, chosen)| *chosen);
         let feature_maps = maps.filter_map(|(map, _)| map).collect();
-        Ok(BackboneOutputs {
-            feature_maps,
-            cls_tokens: None,
-            hidden_states,
-            attentions: None,
-            grid: shape.grid,
-        })
+        Ok(BackboneOutputs { feature_maps, cls_tokens: None, hidden_states, attentions: None, grid })
     }
 
-    /// From pixels through all stages.
-    fn encode(&self, ctx: &Context, inputs: &Inputs<'_>, kept: Vec<bool>) -> Result<Encoded, ModelError> {
-        let pixels = &inputs.pixel_values;
+    /// Checks what is asked.
+    fn plan<'a>(
+        &self,
+        ctx: &Context,
+        inputs: &'a Inputs<'_>,
+        kept: Vec<bool>,
+    ) -> Result<Plan<'a>, ModelError> {
         inputs.refuse_bool_masked_pos(MODEL_TYPE)?;
         inputs.refuse_attention_mask(MODEL_TYPE)?;
         if inputs.wants_attentions() {
             return Err(ModelError::NoAttentions { model_type: MODEL_TYPE });
         }
-        let shape = self.shape(pixels)?;
-        self.check_memory(pixels)?;
-        let mut record = Record::new(inputs, &shape, kept, false);
-        record.hidden_tensor(|| pixels.to_owned().into_dyn());
-
-        let mut map = self.first_map(ctx, pixels);
-        let mut branches = self.drop_path_rates().into_iter().enumerate();
-        for (s, stage) in self.stages.iter().enumerate() {
-            if s > 0 {
-                map = stage.downsample.forward(ctx, &map);
-            }
-            let factors = |(branch, rate)| drop_path(inputs.train?, branch, rate, shape.batch);
-            let factors: Vec<_> = branches.by_ref().take(stage.layers.len()).map(factors).collect();
-            stage.forward_layers(ctx, &mut map, &factors);
-            record.hidden_tensor(|| channels_first(&map));
-        }
-        Ok(Encoded { shape, map, states: record.into_parts().0 })
+        let (shape, train) = (self.shape(&inputs.pixel_values)?, inputs.train);
+        // Draws are made for the batch as a whole.
+        let per_group = if train.is_some() { shape.batch } else { 1 };
+        self.check_memory(&inputs.pixel_values, shape.batch.min(per_group * ctx.threads()))?;
+        Ok(Plan { shape, pixels: standard(&inputs.pixel_values), kept, train, per_group })
     }
 
-    /// The drop path rate of every layer, from 0 to `drop_path_rate` in equal steps.
-    fn drop_path_rates(&self) -> Vec<f64> {
+    /// Room for what is kept: the picture, then the map of each stage.
+    fn room(&self, plan: &Plan<'_>, mut record: Record) -> Record {
+        let (batch, channels, mut height, mut width) = plan.pixels.dim();
+        let mut dims = vec![[batch, channels, height, width]];
+        for stage in self.stages.iter().take_while(|_| !plan.kept.is_empty()) {
+            (height, width) = (height / stage.downsample.stride(), width / stage.downsample.stride());
+            dims.push([batch, stage.downsample.outputs(), height, width]);
+        }
+        record.keep_states(&plan.kept, |place| dims[place]);
+        record
+    }
+
+    /// From pixels through all stages, a group of items at a time; `finish` gets the last map.
+    fn run(
+        &self,
+        ctx: &Context,
+        plan: &Plan<'_>,
+        buffers: &mut [Items<'_>],
+        finish: impl Fn(&Map<'_>, &mut Recorder<'_, '_, '_>) + Sync,
+    ) {
+        let (_, channels, height, width) = plan.pixels.dim();
+        let picture_len = channels * height * width;
+        ctx.for_each_group(plan.shape.batch, plan.per_group, buffers, |group| {
+            let items = group.items();
+            let pixels = &slice(&plan.pixels)[items.start * picture_len..items.end * picture_len];
+            let mut recorder = Recorder::new(group, &plan.kept, Probabilities::Fused);
+            recorder.hidden_state(|state| state.copy_from_slice(pixels));
+            let mut map =
+                self.stages[0].downsample.forward_pixels(ctx, pixels, (items.len(), height, width));
+            let mut first_layer = 0;
+            for (s, stage) in self.stages.iter().enumerate() {
+                if s > 0 {
+                    map = stage.downsample.forward(ctx, &map);
+                }
+                stage.forward_layers(ctx, &mut map, |layer| {
+                    let (branch, draws) = (first_layer + layer, plan.train?);
+                    drop_path(draws, branch, self.drop_path_rate(branch), items.len())
+                });
+                first_layer += stage.layers.len();
+                recorder.hidden_state(|state| channels_first(&map, state));
+            }
+            finish(&map, &mut recorder);
+        });
+    }
+
+    /// The drop path rate of a layer; from 0 to `drop_path_rate` in equal steps.
+    fn drop_path_rate(&self, layer: usize) -> f64 {
         let layers: usize = self.stages.iter().map(|stage| stage.layers.len()).sum();
-        let step = self.drop_path_rate / (layers.max(2) - 1) as f64;
-        (0..layers).map(|layer| layer as f64 * step).collect()
+        layer as f64 * (self.drop_path_rate / (layers.max(2) - 1) as f64)
     }
 
     /// The token shape of the result: the strides floor, one stage after the other.
@@ -169,21 +221,15 @@ impl DINOv3ConvNext {
         Ok(TokenShape { batch, prefix: 1, grid, square, hidden_size: self.hidden_size })
     }
 
-    /// Refuses pictures whose first maps, the largest, cannot be had.
-    fn check_memory(&self, pixels: &ArrayView4<'_, f32>) -> Result<(), ModelError> {
-        let (batch, _, height, width) = pixels.dim();
+    /// Refuses pictures whose first maps, the largest, cannot be had for so many items at the same time.
+    fn check_memory(&self, pixels: &ArrayView4<'_, f32>, at_work: usize) -> Result<(), ModelError> {
+        let (_, _, height, width) = pixels.dim();
         let first = &self.stages[0];
         let (rows, cols) = (height / first.downsample.stride(), width / first.downsample.stride());
         // The patches, the map before and after its norm, and the layers' working memory.
         let floats = first.downsample.row_len() + 2 * first.downsample.outputs() + first.scratch_width();
-        let shape = [batch, rows, cols, floats];
-        memory::probe("maps", &shape, &[memory::bytes("maps", &shape)?])
-    }
-
-    fn first_map(&self, ctx: &Context, pixels: &ArrayView4<'_, f32>) -> Map {
-        let (batch, _, height, width) = pixels.dim();
-        let pixels = standard(pixels);
-        self.stages[0].downsample.forward_pixels(ctx, slice(&pixels), (batch, height, width))
+        let shape = [at_work, rows, cols, floats];
+        self.memory.check("maps", &shape, &[memory::bytes("maps", &shape)?])
     }
 }
 
@@ -193,34 +239,40 @@ impl Stage {
         self.layers.iter().map(ConvNextLayer::scratch_width).max().unwrap_or(0)
     }
 
-    /// `factors` are those of drop path, for each layer one a picture.
-    fn forward_layers(&self, ctx: &Context, map: &mut Map, factors: &[Option<Vec<f32>>]) {
+    /// `factors` gives those of drop path of a layer, one a picture.
+    fn forward_layers(
+        &self,
+        ctx: &Context,
+        map: &mut Map<'_>,
+        factors: impl Fn(usize) -> Option<Vec<f32>>,
+    ) {
         let mut scratch = ctx.scratch(map.rows() * self.scratch_width());
-        for (layer, factors) in self.layers.iter().zip(factors) {
-            layer.forward(ctx, map, &mut scratch, factors.as_deref());
+        for (i, layer) in self.layers.iter().enumerate() {
+            layer.forward(ctx, map, &mut scratch, factors(i).as_deref());
         }
     }
 }
 
 /// [B, H, W, C] to [B, C, H, W].
-fn channels_first(map: &Map) -> ArrayD<f32> {
-    let dim = (map.batch, map.height, map.width, map.channels);
-    #[allow(clippy::expect_used)] // a map holds as many elements as its sizes say
-    let map = ArrayView4::from_shape(dim, &map.data).expect("as many elements as the map has");
-    map.permuted_axes([0, 3, 1, 2]).as_standard_layout().into_owned().into_dyn()
+fn channels_first(map: &Map<'_>, out: &mut [f32]) {
+    let (places, channels) = (map.height * map.width, map.channels);
+    for (item, out) in map.data.chunks_exact(places * channels).zip(out.chunks_exact_mut(places * channels)) {
+        for (channel, out) in out.chunks_exact_mut(places).enumerate() {
+            out.iter_mut().zip(item[channel..].iter().step_by(channels)).for_each(|(out, v)| *out = *v);
+        }
+    }
 }
 
-/// The mean over the places of each map, then the places: [B, 1 + h·w, C]. The mean is summed in f64.
-fn pooled_first(map: &Map) -> Vec<f32> {
+/// The mean over the places of each map, then the places: `tokens` is [B, 1 + h·w, C]. The mean is summed in f64.
+fn pooled_first(map: &Map<'_>, tokens: &mut [f32]) {
     let (places, channels) = (map.height * map.width, map.channels);
-    let mut tokens = Vec::with_capacity((map.rows() + map.batch) * channels);
-    for item in map.data.chunks_exact(places * channels) {
-        let mut sum = vec![0.0_f64; channels];
-        for place in item.chunks_exact(channels) {
-            sum.iter_mut().zip(place).for_each(|(s, v)| *s += f64::from(*v));
+    let items = map.data.chunks_exact(places * channels);
+    for (item, tokens) in items.zip(tokens.chunks_exact_mut((1 + places) * channels)) {
+        let (pooled, rest) = tokens.split_at_mut(channels);
+        for (channel, pooled) in pooled.iter_mut().enumerate() {
+            let sum: f64 = item[channel..].iter().step_by(channels).map(|v| f64::from(*v)).sum();
+            *pooled = (sum / places as f64) as f32;
         }
-        tokens.extend(sum.iter().map(|s| (s / places as f64) as f32));
-        tokens.extend_from_slice(item);
+        rest.copy_from_slice(item);
     }
-    tokens
 }

@@ -51,7 +51,7 @@ pub(crate) fn load(weights: &Weights<'_>, config: &DINOv3ViTConfig) -> Result<Vi
         mask_token: MaskToken::load(&embeddings, &[1, 1, width], MaskRule::Select)?,
         prefix: Prefix::load(&embeddings, config.num_register_tokens, width)?,
         positions: Positions::Rope(AxialRope::new(config.head_dim(), config.rope_theta, augment)),
-        encoder: Encoder { layers: (0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()? },
+        encoder: Encoder::new((0..config.num_hidden_layers).map(layer).collect::<Result<_, _>>()?),
         norm: LayerNorm::load(&weights.at("norm"), width, eps)?,
         // Neither the embedding output nor anything but probabilities has a dropout.
         rates: TrainRates {

@@ -14,22 +14,22 @@ use crate::{
     weights::Weights,
 };
 use dinoxide_kernels::{
-    Activation, Context, DepthwiseShape, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, depthwise_conv7,
+    Activation, Buffer, Context, DepthwiseShape, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, depthwise_conv7,
     patches,
 };
 
 /// A channels-last map.
 #[derive(Debug)]
-pub(crate) struct Map {
+pub(crate) struct Map<'ctx> {
     pub(crate) batch: usize,
     pub(crate) height: usize,
     pub(crate) width: usize,
     pub(crate) channels: usize,
     /// [B, H, W, C].
-    pub(crate) data: Vec<f32>,
+    pub(crate) data: Buffer<'ctx>,
 }
 
-impl Map {
+impl Map<'_> {
     /// B·H·W.
     pub(crate) fn rows(&self) -> usize {
         self.batch * self.height * self.width
@@ -99,23 +99,33 @@ impl Downsample {
         self.convolution.bytes()
     }
 
-    /// The first stage's: from `pixels` [B, C, H, W] to a map.
-    pub(crate) fn forward_pixels(&self, ctx: &Context, pixels: &[f32], dim: (usize, usize, usize)) -> Map {
-        let mut map = self.convolve(ctx, pixels, dim, PatchLayout::ChannelsFirst);
-        let mut normed = vec![0.0; map.data.len()];
+    /// The first stage's: from `pixels` [B, C, H, W] to a map; `dim` is (B, H, W).
+    pub(crate) fn forward_pixels<'ctx>(
+        &self,
+        ctx: &'ctx Context,
+        pixels: &[f32],
+        dim: (usize, usize, usize),
+    ) -> Map<'ctx> {
+        let map = self.convolve(ctx, pixels, dim, PatchLayout::ChannelsFirst);
+        let mut normed = ctx.scratch(map.data.len());
         self.norm.forward(ctx, &map.data, &mut normed);
-        map.data = normed;
-        map
+        Map { data: normed, ..map }
     }
 
     /// A later stage's: from map to map.
-    pub(crate) fn forward(&self, ctx: &Context, x: &Map) -> Map {
+    pub(crate) fn forward<'ctx>(&self, ctx: &'ctx Context, x: &Map<'_>) -> Map<'ctx> {
         let mut normed = ctx.scratch(x.data.len());
         self.norm.forward(ctx, &x.data, &mut normed);
         self.convolve(ctx, &normed, (x.batch, x.height, x.width), PatchLayout::ChannelsLast)
     }
 
-    fn convolve(&self, ctx: &Context, x: &[f32], dim: (usize, usize, usize), layout: PatchLayout) -> Map {
+    fn convolve<'ctx>(
+        &self,
+        ctx: &'ctx Context,
+        x: &[f32],
+        dim: (usize, usize, usize),
+        layout: PatchLayout,
+    ) -> Map<'ctx> {
         let (batch, height, width) = dim;
         let (channels, stride) = (self.channels, self.stride);
         let shape =
@@ -124,7 +134,7 @@ impl Downsample {
         let (rows, outputs) = (batch * height * width, self.convolution.outputs());
         let mut matrix = ctx.scratch(rows * row_len);
         patches(ctx, &shape, x, &mut matrix);
-        let mut data = vec![0.0; rows * outputs];
+        let mut data = ctx.scratch(rows * outputs);
         let mut out = MatMut::new(&mut data, rows, outputs);
         self.convolution.forward(ctx, MatRef::new(&matrix, rows, row_len), &mut out, Epilogue::default());
         Map { batch, height, width, channels: outputs, data }
@@ -181,7 +191,7 @@ impl ConvNextLayer {
 
     /// Transforms a map in place; `scratch` has [`Self::scratch_width`] floats a pixel.
     /// In train mode, `factors` is what drop path multiplies the branch by, one for each picture.
-    pub(crate) fn forward(&self, ctx: &Context, x: &mut Map, scratch: &mut [f32], factors: Option<&[f32]>) {
+    pub(crate) fn forward(&self, ctx: &Context, x: &mut Map<'_>, scratch: &mut [f32], factors: Option<&[f32]>) {
         let (rows, channels) = (x.rows(), x.channels);
         let (convolved, scratch) = scratch.split_at_mut(rows * channels);
         let (normed, scratch) = scratch.split_at_mut(rows * channels);

@@ -2,13 +2,13 @@
 //! output of each; the last one is before the final norm) and `attentions`.
 
 use crate::{
-    Draws, Inputs, ModelError,
+    Draws, ModelError,
     layers::{
         axial_rope::RopeTable,
         layer::{Layer, LayerCall},
     },
-    memory::{self, MAX_ATTENTION_BYTES},
-    record::Record,
+    memory::{self, MAX_ATTENTION_BYTES, Probe},
+    record::{Probabilities, Recorder},
     shape::TokenShape,
     train::{LayerDraws, TrainRates},
 };
@@ -18,6 +18,7 @@ use dinoxide_kernels::Context;
 #[derive(Debug)]
 pub(crate) struct Encoder {
     pub(crate) layers: Vec<Layer>,
+    memory: Probe,
 }
 
 /// What a run needs beside the tokens.
@@ -32,43 +33,52 @@ pub(crate) struct Call<'a> {
 }
 
 impl Encoder {
+    /// Of these layers.
+    pub(crate) fn new(layers: Vec<Layer>) -> Self {
+        Self { layers, memory: Probe::default() }
+    }
+
     /// How many hidden states there are: none of no layers, as Transformers records them at the layers.
     pub(crate) fn hidden_states(&self) -> usize {
         if self.layers.is_empty() { 0 } else { self.layers.len() + 1 }
     }
 
-    /// Refuses inputs whose tokens, working memory and asked-for outputs cannot be had. `kept` says which hidden states stay;
-    /// `drops_probabilities`, that the eager attention runs for the sake of dropout.
+    /// A.
+    pub(crate) fn heads(&self) -> usize {
+        self.layers.first().map_or(0, Layer::heads)
+    }
+
+    /// Refuses inputs whose tokens, working memory and asked-for outputs cannot be had: `states` hidden states, `at_work` items
+    /// that are computed at the same time.
     ///
     /// # Errors
     /// Attentions above [`MAX_ATTENTION_BYTES`], or more memory than the system gives.
     pub(crate) fn check_memory(
         &self,
         shape: &TokenShape,
-        inputs: &Inputs<'_>,
-        kept: &[bool],
-        drops_probabilities: bool,
+        states: usize,
+        at_work: usize,
+        probabilities: Probabilities,
     ) -> Result<(), ModelError> {
         let (rows, width) = (shape.rows(), shape.hidden_size);
+        let working = at_work.saturating_mul(shape.tokens());
         let (what, tokens) = ("tokens", [shape.batch, shape.tokens(), width]);
-        let states = kept.iter().filter(|kept| **kept).count();
-        let layers = match (inputs.wants_attentions(), inputs.eager_attention || drops_probabilities) {
-            (true, _) => self.layers.len(),
-            (false, true) => 1,
-            (false, false) => 0,
+        let layers = match probabilities {
+            Probabilities::Kept => self.layers.len(),
+            Probabilities::Dropped => 1,
+            Probabilities::Fused => 0,
         };
         let buffers = [
-            memory::bytes(what, &[rows, width, 3 + states])?,
-            memory::bytes(what, &[rows, self.scratch_width()])?,
+            memory::bytes(what, &[rows, width, 1 + states])?,
+            memory::bytes(what, &[working, width + self.scratch_width()])?,
             self.attention_bytes(shape, layers)?,
         ];
-        memory::probe(what, &tokens, &buffers)
+        self.memory.check(what, &tokens, &buffers)
     }
 
     /// Bytes of the probabilities [B, A, S, S] of so many layers.
     fn attention_bytes(&self, shape: &TokenShape, layers: usize) -> Result<usize, ModelError> {
-        let heads = self.layers.first().map_or(0, Layer::heads);
-        let one = [shape.batch, heads, shape.tokens(), shape.tokens()];
+        let one = [shape.batch, self.heads(), shape.tokens(), shape.tokens()];
         let bytes = memory::bytes("attentions", &[&one[..], &[layers]].concat());
         match bytes {
             Ok(bytes) if bytes <= MAX_ATTENTION_BYTES => Ok(bytes),
@@ -92,18 +102,24 @@ impl Encoder {
     }
 
     /// Transforms the tokens `x` [B, S, D] in place.
-    pub(crate) fn forward(&self, ctx: &Context, call: Call<'_>, x: &mut [f32], record: &mut Record) {
+    pub(crate) fn forward<'ctx>(
+        &self,
+        ctx: &'ctx Context,
+        call: Call<'_>,
+        x: &mut [f32],
+        recorder: &mut Recorder<'_, '_, 'ctx>,
+    ) {
         let Call { shape, rope, key_mask, train } = call;
         let mut scratch = ctx.scratch(shape.rows() * self.scratch_width());
         if !self.layers.is_empty() {
-            record.hidden_state(x);
+            recorder.hidden_state(|state| state.copy_from_slice(x));
         }
         for (i, layer) in self.layers.iter().enumerate() {
             let drawn = train.map(|(draws, rates)| LayerDraws::new(draws, rates, i, &shape, layer.heads()));
-            let probabilities = record.attention(&shape, layer.heads());
+            let probabilities = recorder.attention(ctx, shape.rows() * layer.heads() * shape.tokens());
             let call = LayerCall { shape, rope, key_mask, drawn: drawn.as_ref(), scratch: &mut scratch };
             layer.forward(ctx, x, call, probabilities);
-            record.hidden_state(x);
+            recorder.hidden_state(|state| state.copy_from_slice(x));
         }
     }
 }

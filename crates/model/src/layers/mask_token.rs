@@ -34,18 +34,25 @@ impl MaskToken {
         Self { token: None, rule: MaskRule::Select }
     }
 
-    /// Replaces the masked patches of `x` [B, S, D], if there are any to mask.
+    /// The patches to mask, [B, N] in row-major order, if there are any.
     ///
     /// # Errors
     /// A mask of another shape than [B, N]; no mask token.
-    pub(crate) fn apply(
+    pub(crate) fn masked(
         &self,
         inputs: &Inputs<'_>,
         shape: &TokenShape,
-        x: &mut [f32],
-    ) -> Result<(), ModelError> {
-        let Some(masked) = inputs.masked_patches(shape)? else { return Ok(()) };
-        let token = self.token.as_ref().ok_or(ModelError::NoMaskToken)?;
+    ) -> Result<Option<Vec<bool>>, ModelError> {
+        let masked = inputs.masked_patches(shape)?;
+        if masked.is_some() && self.token.is_none() {
+            return Err(ModelError::NoMaskToken);
+        }
+        Ok(masked)
+    }
+
+    /// Replaces the masked patches of `x` [B, S, D].
+    pub(crate) fn apply(&self, masked: &[bool], shape: &TokenShape, x: &mut [f32]) {
+        let Some(token) = &self.token else { return };
         let (width, patches) = (shape.hidden_size, shape.grid.len());
         for (item, masked) in x.chunks_exact_mut(shape.tokens() * width).zip(masked.chunks_exact(patches)) {
             let tokens = item[shape.prefix * width..].chunks_exact_mut(width);
@@ -56,6 +63,5 @@ impl MaskToken {
                 }
             }
         }
-        Ok(())
     }
 }

@@ -5,12 +5,13 @@ use crate::{
     ModelError,
     layers::linear::{Linear, LinearShape},
     memory::MAX_PATCHES,
-    pixels::{slice, standard},
+    pixels::slice,
     shape::{Grid, TokenShape},
     weights::Weights,
 };
 use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, patches};
-use ndarray::ArrayView4;
+use ndarray::{ArrayView4, CowArray, Ix4};
+use std::ops::Range;
 
 /// The sizes of a patch embedding.
 #[derive(Debug, Clone, Copy)]
@@ -71,23 +72,24 @@ impl PatchEmbed {
         self.projection.bytes()
     }
 
-    /// Writes the patch tokens of every item of `x` [B, S, D], after its prefix.
+    /// Writes the patch tokens of these items of `pixels` into every item of `x` [items, S, D], after its prefix.
     pub(crate) fn forward(
         &self,
         ctx: &Context,
-        pixel_values: &ArrayView4<'_, f32>,
+        pixels: &CowArray<'_, f32, Ix4>,
+        items: Range<usize>,
         shape: &TokenShape,
         x: &mut [f32],
     ) {
-        let pixels = standard(pixel_values);
-        let (_, channels, height, width) = pixel_values.dim();
+        let (_, channels, height, width) = pixels.dim();
+        let picture_len = channels * height * width;
         let (patch_height, patch_width) = self.config.patch;
         let layout = PatchLayout::ChannelsFirst;
         let patch = PatchShape { batch: 1, channels, height, width, patch_height, patch_width, layout };
         let (rows, row_len) = (shape.grid.len(), patch.row_len());
         let mut matrix = ctx.scratch(rows * row_len);
-        let items = x.chunks_exact_mut(shape.tokens() * shape.hidden_size);
-        for (picture, item) in slice(&pixels).chunks_exact(channels * height * width).zip(items) {
+        let pictures = slice(pixels)[items.start * picture_len..items.end * picture_len].chunks_exact(picture_len);
+        for (picture, item) in pictures.zip(x.chunks_exact_mut(shape.tokens() * shape.hidden_size)) {
             patches(ctx, &patch, picture, &mut matrix);
             let tokens = &mut item[shape.prefix * shape.hidden_size..];
             let mut tokens = MatMut::new(tokens, rows, shape.hidden_size);

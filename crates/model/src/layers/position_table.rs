@@ -16,6 +16,7 @@ use dinoxide_kernels::{
     Context,
     resample::{AxisWeights, resample_with},
 };
+use std::sync::Arc;
 
 /// How a table is resized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(crate) struct PositionTable {
     /// [D].
     cls: Vec<f32>,
     /// [P, D], row-major over the native grid.
-    patches: Vec<f32>,
+    patches: Arc<Vec<f32>>,
     resize: TableResize,
     resized: GridCache<Vec<f32>>,
 }
@@ -46,25 +47,28 @@ impl PositionTable {
         resize: TableResize,
     ) -> Result<Self, ModelError> {
         let mut cls = weights.read("position_embeddings", &[1, 1 + positions, width])?;
-        let patches = cls.split_off(width);
+        let patches = Arc::new(cls.split_off(width));
         Ok(Self { cls, patches, resize, resized: GridCache::default() })
     }
 
-    /// Adds the positions to CLS and patches of `x` [B, S, D]; registers have none.
-    pub(crate) fn add(&self, ctx: &Context, shape: &TokenShape, x: &mut [f32]) -> Result<(), ModelError> {
-        let resized;
-        let table = if shape.square && shape.grid.len() == self.positions() {
-            &self.patches
-        } else {
-            resized = self.resized.get(shape.grid, || self.resized_to(ctx, shape.grid))?;
-            &*resized
-        };
+    /// The patch part for the pictures of a shape, resized when it must be: [N, D].
+    ///
+    /// # Errors
+    /// A table that is no square.
+    pub(crate) fn for_shape(&self, ctx: &Context, shape: &TokenShape) -> Result<Arc<Vec<f32>>, ModelError> {
+        if shape.square && shape.grid.len() == self.positions() {
+            return Ok(Arc::clone(&self.patches));
+        }
+        self.resized.get(shape.grid, || self.resized_to(ctx, shape.grid))
+    }
+
+    /// Adds the positions to CLS and patches of `x` [B, S, D]; registers have none. `table` is [`Self::for_shape`]'s.
+    pub(crate) fn add(&self, table: &[f32], shape: &TokenShape, x: &mut [f32]) {
         for item in x.chunks_exact_mut(shape.tokens() * shape.hidden_size) {
             let (prefix, patches) = item.split_at_mut(shape.prefix * shape.hidden_size);
             prefix.iter_mut().zip(&self.cls).for_each(|(x, p)| *x += p);
             patches.iter_mut().zip(table).for_each(|(x, p)| *x += p);
         }
-        Ok(())
     }
 
     /// P.

@@ -17,14 +17,15 @@ use crate::{
         position_table::PositionTable,
         prefix::Prefix,
     },
-    outputs::{HiddenStates, array3, token_map},
-    record::Record,
+    outputs::{array3, token_map},
+    pixels::standard,
+    record::{Probabilities, Record, Recorder},
     shape::TokenShape,
     train::{TrainRates, dropout},
 };
-use dinoxide_kernels::Context;
-use ndarray::{Array2, Array4, ArrayD, s};
-use std::sync::Arc;
+use dinoxide_kernels::{Context, Items};
+use ndarray::{Array2, Array4, ArrayD, CowArray, Ix4, s};
+use std::{ops::Range, sync::Arc};
 
 /// How a patch learns its place in the grid.
 #[derive(Debug)]
@@ -35,19 +36,36 @@ pub(crate) enum Positions {
     Rope(AxialRope),
 }
 
+/// What pictures of a shape share.
+enum Places {
+    /// [N, D], to be added.
+    Table(Arc<Vec<f32>>),
+    /// The angles that the layers take.
+    Rope(Arc<RopeTable>),
+}
+
 impl Positions {
-    /// Adds a table to the tokens, or gives the angles that the layers take.
-    fn apply(
+    /// What the pictures of a shape share.
+    fn places(
         &self,
         ctx: &Context,
         shape: &TokenShape,
         draws: Option<&dyn Draws>,
-        x: &mut [f32],
-    ) -> Result<Option<Arc<RopeTable>>, ModelError> {
+    ) -> Result<Places, ModelError> {
         match self {
-            Self::Table(table) => table.add(ctx, shape, x).map(|()| None),
-            Self::Rope(rope) => rope.table(shape.grid, draws).map(Some),
+            Self::Table(table) => table.for_shape(ctx, shape).map(Places::Table),
+            Self::Rope(rope) => rope.table(shape.grid, draws).map(Places::Rope),
         }
+    }
+
+    /// Adds a table to the tokens, or gives the angles that the layers take.
+    fn apply<'p>(&self, places: &'p Places, shape: &TokenShape, x: &mut [f32]) -> Option<&'p RopeTable> {
+        match (self, places) {
+            (Self::Table(table), Places::Table(places)) => table.add(places, shape, x),
+            (_, Places::Rope(rope)) => return Some(rope),
+            (Self::Rope(_), Places::Table(_)) => {}
+        }
+        None
     }
 }
 
@@ -78,12 +96,22 @@ pub(crate) struct Vit {
     pub(crate) tie_last_hidden_states: bool,
 }
 
-/// The tokens after the last layer, before the norm, and what was recorded on the way.
-struct Encoded {
+/// What a forward was asked, checked: all that groups of its items share.
+struct Plan<'a> {
+    /// Of the whole batch.
     shape: TokenShape,
-    /// [B, S, D].
-    tokens: Vec<f32>,
-    record: Record,
+    pixels: CowArray<'a, f32, Ix4>,
+    /// By place: which hidden states are kept.
+    kept: Vec<bool>,
+    probabilities: Probabilities,
+    places: Places,
+    /// [B, N].
+    masked_patches: Option<Vec<bool>>,
+    /// [B, S].
+    key_mask: Option<Vec<bool>>,
+    train: Option<&'a dyn Draws>,
+    /// Items of a group.
+    per_group: usize,
 }
 
 impl Vit {
@@ -93,17 +121,26 @@ impl Vit {
     }
 
     /// From pixels to the normed tokens.
-    pub(crate) fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
+    pub(crate) fn forward(
+        &self,
+        ctx: &Context,
+        inputs: &Inputs<'_>,
+        outputs: &mut Outputs,
+    ) -> Result<(), ModelError> {
         let wanted = inputs.output_hidden_states.wanted(self.encoder.hidden_states());
-        let kept = wanted.clone().unwrap_or_default();
-        let Encoded { shape, tokens, mut record } = self.encode(ctx, inputs, kept)?;
-        let mut normed = vec![0.0; tokens.len()];
-        self.norm.forward(ctx, &tokens, &mut normed);
-        if self.tie_last_hidden_states {
-            record.replace_last_hidden_state(&normed);
-        }
-        let (states, attentions) = record.into_parts();
-        Ok(Outputs::new(&shape, normed, wanted.map(|_| HiddenStates::all(states)), attentions))
+        let asked_states = wanted.is_some();
+        let plan = self.plan(ctx, inputs, wanted.unwrap_or_default())?;
+        let mut record = self.room(&plan, outputs.begin(&plan.shape));
+        record.with_buffers(plan.shape.batch, outputs.tokens_mut(), |buffers| {
+            self.run(ctx, &plan, buffers, |tokens, recorder| {
+                self.norm.forward(ctx, tokens, recorder.first());
+                if self.tie_last_hidden_states {
+                    recorder.tie_last_hidden_state();
+                }
+            });
+        });
+        outputs.finish(record, asked_states, plan.probabilities == Probabilities::Kept);
+        Ok(())
     }
 
     /// From pixels to the feature maps of the chosen stages.
@@ -119,8 +156,12 @@ impl Vit {
         }
         let count = self.encoder.hidden_states();
         let kept = Kept::new(inputs, options, count)?;
-        let Encoded { shape, record, .. } = self.encode(ctx, inputs, kept.places())?;
-        let (states, attentions) = record.into_parts();
+        let plan = self.plan(ctx, inputs, kept.places())?;
+        let mut record = self.room(&plan, Record::default());
+        // Of the tokens after the last layer nothing else is wanted.
+        record.with_buffers(plan.shape.batch, &mut [], |buffers| self.run(ctx, &plan, buffers, |_, _| {}));
+        let (shape, states) = (plan.shape, record.states);
+        let attentions = (plan.probabilities == Probabilities::Kept).then_some(record.attentions);
         let (mut feature_maps, mut cls_tokens) = (Vec::new(), Vec::new());
         for stage in (0..count).filter(|&stage| kept.chosen[stage]) {
             let Some(state) = &states[stage] else { continue };
@@ -134,30 +175,70 @@ impl Vit {
         Ok(BackboneOutputs { feature_maps, cls_tokens, hidden_states, attentions, grid: shape.grid })
     }
 
-    /// From pixels through all layers.
-    fn encode(&self, ctx: &Context, inputs: &Inputs<'_>, kept: Vec<bool>) -> Result<Encoded, ModelError> {
-        let pixels = &inputs.pixel_values;
-        let shape = self.patch_embed.token_shape(pixels, self.prefix.len())?;
+    /// Checks what is asked, and makes what the items share.
+    fn plan<'a>(
+        &self,
+        ctx: &Context,
+        inputs: &'a Inputs<'_>,
+        kept: Vec<bool>,
+    ) -> Result<Plan<'a>, ModelError> {
+        let shape = self.patch_embed.token_shape(&inputs.pixel_values, self.prefix.len())?;
         if matches!(self.positions, Positions::Rope(_)) {
             inputs.refuse_attention_mask(self.model_type)?;
         }
-        let key_mask = inputs.key_mask(&shape)?;
-        let drops_probabilities = inputs.train.is_some() && self.rates.attention > 0.0;
-        self.encoder.check_memory(&shape, inputs, &kept, drops_probabilities)?;
+        let (key_mask, train) = (inputs.key_mask(&shape)?, inputs.train);
+        let probabilities = Probabilities::of(inputs, train.is_some() && self.rates.attention > 0.0);
+        // Draws are made for the batch as a whole.
+        let per_group = if train.is_some() { shape.batch } else { shape.per_group(ctx) };
+        let (states, at_work) = (kept.iter().filter(|kept| **kept).count(), shape.batch.min(per_group * ctx.threads()));
+        self.encoder.check_memory(&shape, states, at_work, probabilities)?;
+        let masked_patches = self.mask_token.masked(inputs, &shape)?;
+        let places = self.positions.places(ctx, &shape, train)?;
+        let pixels = standard(&inputs.pixel_values);
+        Ok(Plan { shape, pixels, kept, probabilities, places, masked_patches, key_mask, train, per_group })
+    }
 
-        let mut x = vec![0.0; shape.len()]; // [B, S, D]
-        self.prefix.write(&shape, &mut x);
-        self.patch_embed.forward(ctx, pixels, &shape, &mut x);
-        self.mask_token.apply(inputs, &shape, &mut x)?;
-        let rope = self.positions.apply(ctx, &shape, inputs.train, &mut x)?;
-        if let Some(draws) = inputs.train {
-            dropout(draws, DrawPlace::EmbeddingDropout, self.rates.embedding, &mut x);
-        }
-        let mut record = Record::new(inputs, &shape, kept, drops_probabilities);
-        let (rope, key_mask, train) =
-            (rope.as_deref(), key_mask.as_deref(), inputs.train.map(|draws| (draws, self.rates)));
-        self.encoder.forward(ctx, Call { shape, rope, key_mask, train }, &mut x, &mut record);
-        Ok(Encoded { shape, tokens: x, record })
+    /// Room for what is kept.
+    fn room(&self, plan: &Plan<'_>, mut record: Record) -> Record {
+        let TokenShape { batch, hidden_size, .. } = plan.shape;
+        let tokens = plan.shape.tokens();
+        record.keep_states(&plan.kept, |_| [batch, tokens, hidden_size]);
+        let layers = if plan.probabilities == Probabilities::Kept { self.encoder.layers.len() } else { 0 };
+        record.keep_attentions(layers, (batch, self.encoder.heads(), tokens, tokens));
+        record
+    }
+
+    /// From pixels through all layers, a group of items at a time; `finish` gets the tokens, before the norm.
+    fn run(
+        &self,
+        ctx: &Context,
+        plan: &Plan<'_>,
+        buffers: &mut [Items<'_>],
+        finish: impl Fn(&[f32], &mut Recorder<'_, '_, '_>) + Sync,
+    ) {
+        ctx.for_each_group(plan.shape.batch, plan.per_group, buffers, |group| {
+            let items = group.items();
+            let shape = plan.shape.of_items(items.len());
+            let of_items = |all: &'_ Vec<bool>| -> Range<usize> {
+                let one = all.len() / plan.shape.batch;
+                items.start * one..items.end * one
+            };
+            let mut recorder = Recorder::new(group, &plan.kept, plan.probabilities);
+            let mut x = ctx.scratch(shape.len()); // [items, S, D]
+            self.prefix.write(&shape, &mut x);
+            self.patch_embed.forward(ctx, &plan.pixels, items.clone(), &shape, &mut x);
+            if let Some(masked) = &plan.masked_patches {
+                self.mask_token.apply(&masked[of_items(masked)], &shape, &mut x);
+            }
+            let rope = self.positions.apply(&plan.places, &shape, &mut x);
+            if let Some(draws) = plan.train {
+                dropout(draws, DrawPlace::EmbeddingDropout, self.rates.embedding, &mut x);
+            }
+            let key_mask = plan.key_mask.as_ref().map(|mask| &mask[of_items(mask)]);
+            let train = plan.train.map(|draws| (draws, self.rates));
+            self.encoder.forward(ctx, Call { shape, rope, key_mask, train }, &mut x, &mut recorder);
+            finish(&x, &mut recorder);
+        });
     }
 
     /// A stage's feature map and class token, from its tokens [B, S, D].
