@@ -2,24 +2,24 @@
 //!
 //! The plan, from the outside in:
 //! ```text
-//! for each (batch item, head, part of the queries)              on any thread (here)
-//!   pack the queries, times scale·log₂e                         `pack.rs`
-//!   for each block of keys                                      equal blocks of at most 512
-//!     pack its keys and values: they fit the L2 cache           `pack.rs`
-//!     for each tile of queries (≤ 12 rows)                      `job.rs`
-//!       scores = tile · keysᵀ          [rows, block], L1 cache  `tile.rs`
-//!       streaming softmax: p = 2^(scores − max so far)          `softmax.rs`
+//! for each (batch item, head, some panels of queries)           on any thread (here)
+//!   pack the queries, times scale·log₂e, a query in a lane      `panel.rs`
+//!   for each block of keys                                      equal blocks of about 128 (`fused.rs`)
+//!     for each panel (two vectors of queries)
+//!       scores = keys · queries         [block, W], L1 cache    `tile.rs`
+//!       streaming softmax: p = 2^(scores − max so far)          `panel.rs`
 //!       sums = sums · 2^(old max − new max) + p · values        `tile.rs`
 //!   out = sums / (sum of p)
 //! ```
-//! Memory is linear in S. A row is computed the same way at any place in a tile, in any part, in any batch: keys
-//! are cut by S alone. So its bits depend on nothing else, the number of threads included.
+//! Keys and values are read in place. Memory is linear in S. A query is computed the same way at any place in a panel,
+//! in any batch: keys are cut by S alone. So its bits depend on nothing else, the number of threads included.
+//! The eager form (`eager.rs`) has one block of all keys, and gives the probabilities away.
 
 mod eager;
-mod job;
-mod pack;
+mod fused;
+mod head;
+mod panel;
 mod shared;
-mod softmax;
 #[cfg(test)]
 mod tests;
 mod tile;
@@ -27,8 +27,10 @@ mod tile;
 use crate::Context;
 use crate::matrix::{product, span};
 use crate::profile::Op;
-use eager::EagerJob;
-use job::{Head, Job};
+use crate::simd::{Operation, Simd};
+use eager::Eager;
+use fused::{Fused, MAX_PANELS};
+use head::Head;
 use shared::SharedRows;
 use std::ops::Range;
 
@@ -74,12 +76,6 @@ pub struct Dropout<'a> {
     pub scale: f32,
 }
 
-/// The most queries of a job: its sums stay in the L2 cache beside a block of keys and values.
-const MOST_QUERIES: usize = 384;
-
-/// The fewest: packing the keys is shared by this many rows.
-const LEAST_QUERIES: usize = 48;
-
 /// Fused attention into `out` [B, S, A·d], memory linear in S. Where all keys of an item are masked, its result is 0.
 ///
 /// # Panics
@@ -89,9 +85,12 @@ pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut
     assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
     let _span = ctx.span(|| shape.into());
     let out = SharedRows::new(out);
-    for_each_job(ctx, shape, |b, h, queries| {
-        let head = Head::new(shape, qkv, b, h);
-        ctx.dispatch(Job { ctx, head, queries, out: &out });
+    for_each_panels(ctx, shape, |index, panels| {
+        let head = Head::new(shape, qkv, index);
+        for start in panels.clone().step_by(MAX_PANELS) {
+            let panels = start..panels.end.min(start + MAX_PANELS);
+            ctx.dispatch(Fused { ctx, head, panels, out: &out });
+        }
     });
 }
 
@@ -117,9 +116,11 @@ pub fn attention_with_probabilities(
     );
     let _span = ctx.span(|| Op::Attention { batch, heads, tokens, head_dim: shape.head_dim, eager: true });
     let (out, probabilities) = (SharedRows::new(out), SharedRows::new(probabilities));
-    for_each_job(ctx, shape, |b, h, queries| {
-        let head = Head::new(shape, qkv, b, h);
-        ctx.dispatch(EagerJob { ctx, head, queries, out: &out, probabilities: &probabilities });
+    for_each_panels(ctx, shape, |index, panels| {
+        let head = Head::new(shape, qkv, index);
+        for panel in panels {
+            ctx.dispatch(Eager { ctx, head, panel, out: &out, probabilities: &probabilities });
+        }
     });
 }
 
@@ -138,19 +139,32 @@ fn check(shape: &AttentionShape, qkv: &Qkv<'_>, out: &[f32]) {
     assert!(qkv.key_mask.is_none_or(|mask| mask.len() >= rows), "key mask of {shape:?}");
 }
 
-/// Calls `job(b, h, queries)` for equal parts of the queries of each head, on the context's threads.
-fn for_each_job(ctx: &Context, shape: &AttentionShape, job: impl Fn(usize, usize, Range<usize>) + Sync) {
+/// Calls `task(b·A + h, panels)` for ranges of the panels of each head, on the context's threads.
+fn for_each_panels(ctx: &Context, shape: &AttentionShape, task: impl Fn(usize, Range<usize>) + Sync) {
     let AttentionShape { batch, heads, tokens, head_dim, .. } = *shape;
     if [batch, heads, tokens, head_dim].contains(&0) {
         return;
     }
-    let wanted = ctx.items_per_task(batch * heads * tokens, LEAST_QUERIES).min(MOST_QUERIES);
-    let parts = tokens.div_ceil(wanted);
-    // Equal parts, in whole tiles.
-    let queries = tokens.div_ceil(parts).next_multiple_of(tile::MAX_ROWS);
-    let parts = tokens.div_ceil(queries);
-    ctx.for_each(batch * heads * parts, |index| {
-        let (head, start) = (index / parts, index % parts * queries);
-        job(head / heads, head % heads, start..(start + queries).min(tokens));
+    let panels = tokens.div_ceil(ctx.dispatch(PanelWidth));
+    ctx.for_each_range(batch * heads * panels, |range| {
+        let mut start = range.start;
+        while start < range.end {
+            let head = start / panels;
+            let end = range.end.min((head + 1) * panels);
+            task(head, start - head * panels..end - head * panels);
+            start = end;
+        }
     });
+}
+
+/// Asks a level for the queries of its panels.
+struct PanelWidth;
+
+impl Operation for PanelWidth {
+    type Output = usize;
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, _simd: S) -> usize {
+        panel::panel_width::<S>()
+    }
 }

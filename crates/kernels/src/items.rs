@@ -79,7 +79,8 @@ impl Group<'_> {
         assert_ne!(from, to, "a buffer copied onto itself");
         // SAFETY: only this group has its items, it is borrowed mutably, and the buffers are two.
         #[allow(unsafe_code)]
-        let (from, to) = unsafe { (self.buffers[from].part(&self.items), self.buffers[to].part(&self.items)) };
+        let (from, to) =
+            unsafe { (self.buffers[from].part(&self.items), self.buffers[to].part(&self.items)) };
         to.copy_from_slice(from);
     }
 }
@@ -131,7 +132,9 @@ mod tests {
     fn a_group_is_copied_from_buffer_to_buffer() {
         let ctx = Context::new(ContextOptions { threads: Some(2), isa: None }).unwrap();
         let (mut a, mut b) = ([1.0, 2.0, 3.0, 4.0], [0.0; 4]);
-        ctx.for_each_group(2, 1, &mut [Items::new(&mut a, 2), Items::new(&mut b, 2)], |group| group.copy(0, 1));
+        ctx.for_each_group(2, 1, &mut [Items::new(&mut a, 2), Items::new(&mut b, 2)], |group| {
+            group.copy(0, 1)
+        });
         assert_eq!(b, a);
     }
 

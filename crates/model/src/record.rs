@@ -2,8 +2,8 @@
 //! [`Recorder`] fills in those of a group of items on the way.
 
 use crate::Inputs;
-use ndarray::{Array, Array4, ArrayD, Dimension, IntoDimension, IxDyn};
 use dinoxide_kernels::{Buffer, Context, Group, Items};
+use ndarray::{Array, Array4, ArrayD, Dimension, IntoDimension, IxDyn};
 
 /// Hidden states by place, those that are kept.
 pub(crate) type States = Vec<Option<ArrayD<f32>>>;
@@ -38,7 +38,10 @@ pub(crate) struct Record {
 }
 
 /// The array, when it has this shape already, else a new one: its contents are whatever they were.
-pub(crate) fn reuse<D: Dimension>(array: Option<Array<f32, D>>, dim: impl IntoDimension<Dim = D>) -> Array<f32, D> {
+pub(crate) fn reuse<D: Dimension>(
+    array: Option<Array<f32, D>>,
+    dim: impl IntoDimension<Dim = D>,
+) -> Array<f32, D> {
     let dim = dim.into_dimension();
     let fits = |array: &Array<f32, D>| array.raw_dim() == dim && array.is_standard_layout();
     array.filter(fits).unwrap_or_else(|| Array::zeros(dim))
@@ -63,7 +66,12 @@ impl Record {
     }
 
     /// Calls `run` with the buffers of a batch: `first`, then the states that are kept, then the attentions.
-    pub(crate) fn with_buffers(&mut self, batch: usize, first: &mut [f32], run: impl FnOnce(&mut [Items<'_>])) {
+    pub(crate) fn with_buffers(
+        &mut self,
+        batch: usize,
+        first: &mut [f32],
+        run: impl FnOnce(&mut [Items<'_>]),
+    ) {
         let first = Items::new(first, batch);
         if self.states.is_empty() && self.attentions.is_empty() {
             return run(&mut [first]);

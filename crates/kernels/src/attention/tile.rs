@@ -1,191 +1,202 @@
-//! The inner products: R rows times one panel (one or two vectors wide), all sums in registers.
+//! The two inner products, a tile at a time, all sums in registers; keys and values are read in place.
 //!
-//! Both products of attention have this form: scores = queries · keysᵀ over d, and sums += p · values over the keys. R and
-//! the width are constants, as sums must be registers; 12 × 2 of them with room for 32 vectors, 6 × 2 for 16, 2 × 2 below. What
-//! is left over at the end is padded to half a tile, and to one vector.
+//! ```text
+//! scores[key][query] = Σ_c keys[key][c] · queries[c][query]               rows: keys, lanes: queries
+//! sums[query][c]     = sums[query][c] · factor[query] + Σ_key p[key][query] · values[key][c]    rows: queries, lanes: c
+//! ```
+//! So a key's score for many queries is one vector, and a softmax over keys needs no sum across lanes.
 
-use crate::simd::Simd;
-use std::array::from_fn;
+use super::panel::panel_width;
+use crate::simd::{RowOperation, Simd, call_rows, tile_rows};
 
-/// The most rows of a tile at any level.
-pub(super) const MAX_ROWS: usize = 12;
+/// Keys of a block, times the queries of a panel.
+pub(super) struct Scores<'a> {
+    /// Rows of d floats, `stride` apart.
+    pub(super) keys: &'a [f32],
+    pub(super) stride: usize,
+    /// [d, W].
+    pub(super) queries: &'a [f32],
+    /// [keys, W].
+    pub(super) scores: &'a mut [f32],
+}
 
-/// The most keys of a block: a tile's scores fill 24 KB, three quarters of a common L1 cache.
-pub(super) const MAX_KEYS: usize = 512;
-
-/// Rows of a full tile at this level.
-#[inline(always)]
-pub(super) const fn tile_rows<S: Simd>() -> usize {
-    match S::REGISTERS {
-        32.. => MAX_ROWS,
-        16.. => MAX_ROWS / 2,
-        _ => 2,
+impl Scores<'_> {
+    /// Computes the scores of `count` keys for the first V vectors of queries.
+    #[inline(always)]
+    pub(super) fn compute<S: Simd, const V: usize>(self, simd: S, count: usize) {
+        let width = panel_width::<S>();
+        let tiles = count.div_ceil(tile_rows::<S>());
+        for tile in 0..tiles {
+            let (first, end) = (count * tile / tiles, count * (tile + 1) / tiles);
+            let tile = ScoresTile::<V> {
+                keys: &self.keys[first * self.stride..],
+                stride: self.stride,
+                queries: self.queries,
+                scores: &mut self.scores[first * width..end * width],
+            };
+            call_rows(simd, end - first, tile);
+        }
     }
 }
 
-/// Queries are padded to a multiple of this.
-#[inline(always)]
-pub(super) const fn row_granularity<S: Simd>() -> usize {
-    tile_rows::<S>() / 2
+/// Some rows of [`Scores`].
+struct ScoresTile<'a, const V: usize> {
+    keys: &'a [f32],
+    stride: usize,
+    queries: &'a [f32],
+    scores: &'a mut [f32],
 }
 
-/// Floats from one row of scores to the next: an odd number of cache lines, so that rows fall on different sets.
-pub(super) const SCORES_STRIDE: usize = MAX_KEYS + 16;
-
-/// Scores of a tile, a row per query.
-pub(super) type Scores = [[f32; SCORES_STRIDE]; MAX_ROWS];
-
-/// A matrix [depth, width] as panels of two vectors' columns (the last may be one), each [depth, columns].
-#[derive(Clone, Copy)]
-pub(super) struct Panels<'a> {
-    pub(super) data: &'a [f32],
-    pub(super) depth: usize,
-    /// A multiple of a vector.
-    pub(super) width: usize,
-}
-
-/// `sums[r] += Σ_k a(k, r) · panel[k]`, k ascending.
-#[inline(always)]
-fn accumulate<S: Simd, const R: usize, const V: usize>(
-    simd: S,
-    panel: &[f32],
-    a: impl Fn(usize) -> [f32; R],
-    sums: &mut [[S::Vec; V]; R],
-) {
-    for (k, b) in panel.chunks_exact(V * S::LANES).enumerate() {
-        let mut vectors = [simd.splat(0.0); V];
-        for (v, vector) in vectors.iter_mut().enumerate() {
-            *vector = simd.load(&b[v * S::LANES..]);
+impl<const V: usize> RowOperation for ScoresTile<'_, V> {
+    #[inline(always)]
+    fn eval<S: Simd, const R: usize>(self, simd: S) {
+        let (width, stride, depth) =
+            (panel_width::<S>(), self.stride, self.queries.len() / panel_width::<S>());
+        assert!(V * S::LANES <= width && self.keys.len() >= (R - 1) * stride + depth, "keys of a tile");
+        assert!(self.scores.len() >= R * width, "scores of a tile");
+        let (keys, queries, scores) = (self.keys.as_ptr(), self.queries.as_ptr(), self.scores.as_mut_ptr());
+        let mut acc = [[simd.splat(0.0); V]; R];
+        for c in 0..depth {
+            let mut b = [simd.splat(0.0); V];
+            // SAFETY: c < depth, r < R and v·lanes < W, so all addresses are within the slices, by the assertions.
+            #[allow(unsafe_code)]
+            unsafe {
+                for v in 0..V {
+                    b[v] = simd.load_ptr(queries.add(c * width + v * S::LANES));
+                }
+                for r in 0..R {
+                    let x = simd.splat(*keys.add(r * stride + c));
+                    for v in 0..V {
+                        acc[r][v] = simd.mul_add(x, b[v], acc[r][v]);
+                    }
+                }
+            }
         }
-        for (row, x) in sums.iter_mut().zip(a(k)) {
-            let x = simd.splat(x);
-            for (sum, b) in row.iter_mut().zip(vectors) {
-                *sum = simd.mul_add(x, b, *sum);
+        for r in 0..R {
+            for v in 0..V {
+                // SAFETY: as above.
+                #[allow(unsafe_code)]
+                unsafe {
+                    simd.store_ptr(acc[r][v], scores.add(r * width + v * S::LANES));
+                }
             }
         }
     }
 }
 
-/// `scores[r][key] = Σ_c queries[c][r] · keys[c][key]` for packed queries [d, rows]; `rows` is a full or half tile.
-#[inline(always)]
-pub(super) fn scores<S: Simd>(simd: S, rows: usize, queries: &[f32], keys: Panels<'_>, scores: &mut Scores) {
-    match rows {
-        12 if tile_rows::<S>() == 12 => scores_rows::<S, 12>(simd, queries, keys, scores),
-        6 if tile_rows::<S>() >= 6 => scores_rows::<S, 6>(simd, queries, keys, scores),
-        3 if tile_rows::<S>() == 6 => scores_rows::<S, 3>(simd, queries, keys, scores),
-        2 if tile_rows::<S>() == 2 => scores_rows::<S, 2>(simd, queries, keys, scores),
-        1 if tile_rows::<S>() == 2 => scores_rows::<S, 1>(simd, queries, keys, scores),
-        _ => unreachable!("a tile of {rows} rows"),
-    }
+/// Probabilities of a block's keys, times their values.
+pub(super) struct Values<'a> {
+    /// [keys, W].
+    pub(super) p: &'a [f32],
+    /// Rows of d floats, `stride` apart.
+    pub(super) values: &'a [f32],
+    pub(super) stride: usize,
+    /// d.
+    pub(super) head_dim: usize,
+    /// [queries], what sums made so far are multiplied by.
+    pub(super) factors: &'a [f32],
+    /// [queries, d padded to vectors].
+    pub(super) sums: &'a mut [f32],
 }
 
-#[inline(always)]
-fn scores_rows<S: Simd, const R: usize>(simd: S, queries: &[f32], keys: Panels<'_>, scores: &mut Scores) {
-    let whole = keys.width - keys.width % (2 * S::LANES);
-    for start in (0..whole).step_by(2 * S::LANES) {
-        scores_panel::<S, R, 2>(simd, queries, keys, start, scores);
-    }
-    if whole < keys.width {
-        scores_panel::<S, R, 1>(simd, queries, keys, whole, scores);
-    }
-}
-
-#[inline(always)]
-fn scores_panel<S: Simd, const R: usize, const V: usize>(
-    simd: S,
-    queries: &[f32],
-    keys: Panels<'_>,
-    start: usize,
-    scores: &mut Scores,
-) {
-    let panel = &keys.data[start * keys.depth..][..keys.depth * V * S::LANES];
-    let queries = &queries.as_chunks::<R>().0[..keys.depth];
-    let mut sums = [[simd.splat(0.0); V]; R];
-    accumulate(
-        simd,
-        panel,
-        #[inline(always)]
-        |k| queries[k],
-        &mut sums,
-    );
-    for (row, sums) in scores.iter_mut().zip(sums) {
-        for (v, sum) in sums.into_iter().enumerate() {
-            simd.store(sum, &mut row[start + v * S::LANES..]);
+impl Values<'_> {
+    /// Adds the values of `keys` keys to the sums of `queries` queries.
+    #[inline(always)]
+    pub(super) fn accumulate<S: Simd>(mut self, simd: S, keys: usize, queries: usize) {
+        let padded = self.head_dim.next_multiple_of(S::LANES);
+        let pairs = self.head_dim - self.head_dim % (2 * S::LANES);
+        let whole = self.head_dim - self.head_dim % S::LANES;
+        let tiles = queries.div_ceil(tile_rows::<S>());
+        for tile in 0..tiles {
+            let (first, end) = (queries * tile / tiles, queries * (tile + 1) / tiles);
+            let (at, rows) = (Place { query: first, column: 0, keys, padded }, end - first);
+            for column in (0..pairs).step_by(2 * S::LANES) {
+                call_rows(simd, rows, ValuesTile::<2, false> { at: Place { column, ..at }, of: &mut self });
+            }
+            if pairs < whole {
+                call_rows(
+                    simd,
+                    rows,
+                    ValuesTile::<1, false> { at: Place { column: pairs, ..at }, of: &mut self },
+                );
+            }
+            if whole < padded {
+                call_rows(
+                    simd,
+                    rows,
+                    ValuesTile::<1, true> { at: Place { column: whole, ..at }, of: &mut self },
+                );
+            }
         }
     }
 }
 
-/// `sums[r] = sums[r] · factors[r] + Σ_key p[r][key] · values[key]`; `sums` is [rows, width], rows as in [`scores`].
-#[inline(always)]
-pub(super) fn values<S: Simd>(
-    simd: S,
-    rows: usize,
-    p: &Scores,
-    factors: &[f32; MAX_ROWS],
-    values: Panels<'_>,
-    sums: &mut [f32],
-) {
-    match rows {
-        12 if tile_rows::<S>() == 12 => values_rows::<S, 12>(simd, p, factors, values, sums),
-        6 if tile_rows::<S>() >= 6 => values_rows::<S, 6>(simd, p, factors, values, sums),
-        3 if tile_rows::<S>() == 6 => values_rows::<S, 3>(simd, p, factors, values, sums),
-        2 if tile_rows::<S>() == 2 => values_rows::<S, 2>(simd, p, factors, values, sums),
-        1 if tile_rows::<S>() == 2 => values_rows::<S, 1>(simd, p, factors, values, sums),
-        _ => unreachable!("a tile of {rows} rows"),
-    }
+/// Where a tile of [`Values`] is.
+#[derive(Clone, Copy)]
+struct Place {
+    query: usize,
+    column: usize,
+    keys: usize,
+    /// d padded.
+    padded: usize,
 }
 
-#[inline(always)]
-fn values_rows<S: Simd, const R: usize>(
-    simd: S,
-    p: &Scores,
-    factors: &[f32; MAX_ROWS],
-    values: Panels<'_>,
-    sums: &mut [f32],
-) {
-    let whole = values.width - values.width % (2 * S::LANES);
-    for start in (0..whole).step_by(2 * S::LANES) {
-        values_panel::<S, R, 2>(simd, p, factors, values, start, sums);
-    }
-    if whole < values.width {
-        values_panel::<S, R, 1>(simd, p, factors, values, whole, sums);
-    }
+/// R queries, V vectors of columns; with PART the vector is the last, of fewer columns than lanes.
+struct ValuesTile<'t, 'a, const V: usize, const PART: bool> {
+    at: Place,
+    of: &'t mut Values<'a>,
 }
 
-#[inline(always)]
-fn values_panel<S: Simd, const R: usize, const V: usize>(
-    simd: S,
-    p: &Scores,
-    factors: &[f32; MAX_ROWS],
-    values: Panels<'_>,
-    start: usize,
-    sums: &mut [f32],
-) {
-    assert!(values.depth <= MAX_KEYS, "a block of {} keys", values.depth);
-    let panel = &values.data[start * values.depth..][..values.depth * V * S::LANES];
-    let mut acc = [[simd.splat(0.0); V]; R];
-    for (r, acc) in acc.iter_mut().enumerate() {
-        let row = &sums[r * values.width + start..][..V * S::LANES];
-        for (v, acc) in acc.iter_mut().enumerate() {
-            *acc = simd.mul(simd.load(&row[v * S::LANES..]), simd.splat(factors[r]));
+impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PART> {
+    #[inline(always)]
+    fn eval<S: Simd, const R: usize>(self, simd: S) {
+        let Place { query, column, keys, padded } = self.at;
+        let (width, stride) = (panel_width::<S>(), self.of.stride);
+        let columns = if PART { self.of.head_dim - column } else { V * S::LANES };
+        let (p, values) = (&self.of.p[query..], &self.of.values[column.min(self.of.values.len())..]);
+        let (sums, factors) = (&mut self.of.sums[query * padded + column..], &self.of.factors[query..][..R]);
+        assert!(keys > 0 && p.len() >= (keys - 1) * width + R, "probabilities of a tile");
+        assert!(values.len() >= (keys - 1) * stride + columns, "values of a tile");
+        assert!(sums.len() >= (R - 1) * padded + V * S::LANES, "sums of a tile");
+        let (p, rows, sums) = (p.as_ptr(), values.as_ptr(), sums.as_mut_ptr());
+        let mut acc = [[simd.splat(0.0); V]; R];
+        for r in 0..R {
+            for v in 0..V {
+                // SAFETY: r < R and v < V, so the address is within the sums, by the assertion.
+                #[allow(unsafe_code)]
+                let sum = unsafe { simd.load_ptr(sums.add(r * padded + v * S::LANES)) };
+                acc[r][v] = simd.mul(sum, simd.splat(factors[r]));
+            }
         }
-    }
-    accumulate(
-        simd,
-        panel,
-        #[inline(always)]
-        |key| {
-            from_fn(
-                #[inline(always)]
-                |r| p[r][key],
-            )
-        },
-        &mut acc,
-    );
-    for (r, acc) in acc.into_iter().enumerate() {
-        let row = &mut sums[r * values.width + start..][..V * S::LANES];
-        for (v, acc) in acc.into_iter().enumerate() {
-            simd.store(acc, &mut row[v * S::LANES..]);
+        for key in 0..keys {
+            let mut b = [simd.splat(0.0); V];
+            if PART {
+                b[0] = simd.load_part(&values[key * stride..][..columns], 0.0);
+            }
+            // SAFETY: key < keys, r < R and v < V, so all addresses are within the slices, by the assertions.
+            #[allow(unsafe_code)]
+            unsafe {
+                if !PART {
+                    for v in 0..V {
+                        b[v] = simd.load_ptr(rows.add(key * stride + v * S::LANES));
+                    }
+                }
+                for r in 0..R {
+                    let x = simd.splat(*p.add(key * width + r));
+                    for v in 0..V {
+                        acc[r][v] = simd.mul_add(x, b[v], acc[r][v]);
+                    }
+                }
+            }
+        }
+        for r in 0..R {
+            for v in 0..V {
+                // SAFETY: as above.
+                #[allow(unsafe_code)]
+                unsafe {
+                    simd.store_ptr(acc[r][v], sums.add(r * padded + v * S::LANES));
+                }
+            }
         }
     }
 }

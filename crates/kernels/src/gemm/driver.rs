@@ -5,11 +5,11 @@
 //! memory. A run copies its rows when they would fall into the same set of the cache.
 
 use super::blocking::{Cut, Run, Work, blocks, copied_stride, part};
-use super::tile::{Tile, panel_width, tile_rows};
+use super::tile::{Tile, panel_width};
 use super::{Epilogue, PackedWeight};
 use crate::matrix::Blocks;
 use crate::profile::Op;
-use crate::simd::{Operation, Simd};
+use crate::simd::{Operation, Simd, tile_rows};
 use crate::{Context, MatMut, MatRef};
 use std::ops::Range;
 
@@ -42,8 +42,9 @@ pub fn gemm(
             let tiles = cut.tiles(&run);
             let places = if blocks(k) == 1 { 1 } else { tiles * run.panels.len() };
             let mut sums = ctx.scratch(places * tile_rows * width);
-            let mut copy = ctx
-                .scratch(copied_stride(a.row_stride(), k.div_ceil(blocks(k))).map_or(0, |s| s * run.rows.len()));
+            let mut copy = ctx.scratch(
+                copied_stride(a.row_stride(), k.div_ceil(blocks(k))).map_or(0, |s| s * run.rows.len()),
+            );
             let (sums, copy) = (&mut sums, &mut copy);
             ctx.dispatch(Task { a, weight, epilogue, out: &out, cut, run, tiles, sums, copy });
         }
@@ -122,9 +123,10 @@ impl Task<'_> {
         let (tile_len, next_step) = (tile_rows::<S>() * width, width.div_ceil(self.tiles));
         let (a, a_stride) = match *copied {
             Some(stride) => (Some(&*self.copy), stride),
-            None => {
-                (self.a.data().get(self.run.rows.start * self.a.row_stride() + ks.start..), self.a.row_stride())
-            }
+            None => (
+                self.a.data().get(self.run.rows.start * self.a.row_stride() + ks.start..),
+                self.a.row_stride(),
+            ),
         };
         for t in self.cut.panel_tiles(&self.run, i) {
             let within = part(self.run.rows.len(), self.tiles, t);

@@ -5,24 +5,14 @@
 //! ```
 //! R is a constant, as sums must be registers. The largest R leaves room for b0, b1 and x: 12 with 32 registers (24
 //! sums; more would gain nothing), 6 with 16, 3 at the portable level of
-//! x86-64. `a` is read in place.
+//! x86-64 (`simd/rows.rs`). `a` is read in place.
 
-use crate::simd::Simd;
-
-/// The most rows of a tile at any level.
-pub(super) const MAX_ROWS: usize = 12;
+use crate::simd::{RowOperation, Simd, call_rows};
 
 /// Columns of a panel: two vectors.
 #[inline(always)]
 pub(super) const fn panel_width<S: Simd>() -> usize {
     2 * S::LANES
-}
-
-/// The most rows of a tile at this level: two sums a row, beside b0, b1 and x.
-#[inline(always)]
-pub(super) const fn tile_rows<S: Simd>() -> usize {
-    let rows = (S::REGISTERS - 3) / 2;
-    if rows < MAX_ROWS { rows } else { MAX_ROWS }
 }
 
 /// What a tile multiplies.
@@ -47,35 +37,28 @@ impl Tile<'_> {
     /// `sums[..rows * W]` = the products of `rows` rows (1..=`tile_rows`), or added to it.
     #[inline(always)]
     pub(super) fn multiply<S: Simd>(self, simd: S, rows: usize, sums: &mut [f32], add: bool) {
-        match rows {
-            1 => self.rows::<S, 1>(simd, sums, add),
-            2 => self.rows::<S, 2>(simd, sums, add),
-            3 => self.rows::<S, 3>(simd, sums, add),
-            4 => self.rows::<S, 4>(simd, sums, add),
-            // What a level never reaches is not compiled for it.
-            _ if tile_rows::<S>() < 5 => unreachable!("a tile of {rows} rows"),
-            5 => self.rows::<S, 5>(simd, sums, add),
-            6 => self.rows::<S, 6>(simd, sums, add),
-            _ if tile_rows::<S>() < 7 => unreachable!("a tile of {rows} rows"),
-            7 => self.rows::<S, 7>(simd, sums, add),
-            8 => self.rows::<S, 8>(simd, sums, add),
-            9 => self.rows::<S, 9>(simd, sums, add),
-            10 => self.rows::<S, 10>(simd, sums, add),
-            11 => self.rows::<S, 11>(simd, sums, add),
-            12 => self.rows::<S, 12>(simd, sums, add),
-            _ => unreachable!("a tile of {rows} rows"),
-        }
+        call_rows(simd, rows, Multiply { tile: self, sums, add });
     }
+}
 
+/// See [`Tile::multiply`].
+struct Multiply<'a> {
+    tile: Tile<'a>,
+    sums: &'a mut [f32],
+    add: bool,
+}
+
+impl RowOperation for Multiply<'_> {
     #[inline(always)]
-    fn rows<S: Simd, const R: usize>(self, simd: S, sums: &mut [f32], add: bool) {
-        let Self { a, a_stride, panel, depth, next, next_step } = self;
+    fn eval<S: Simd, const R: usize>(self, simd: S) {
+        let Tile { a, a_stride, panel, depth, next, next_step } = self.tile;
         let width = panel_width::<S>();
         // Saturating: a product that wrapped would pass.
         let fits = panel.len() >= depth.saturating_mul(width)
             && a.len() >= (R - 1).saturating_mul(a_stride).saturating_add(depth);
         assert!(fits || depth == 0, "tile out of bounds");
-        let (a, panel) = (a.as_ptr(), panel.as_ptr());
+        assert!(self.sums.len() >= R * width, "sums of a tile");
+        let (a, panel, sums) = (a.as_ptr(), panel.as_ptr(), self.sums.as_mut_ptr());
         let mut acc = [[simd.splat(0.0); 2]; R];
         for k in 0..depth {
             simd.prefetch(next.wrapping_add(k * next_step));
@@ -84,19 +67,22 @@ impl Tile<'_> {
             unsafe {
                 let b0 = simd.load_ptr(panel.add(k * width));
                 let b1 = simd.load_ptr(panel.add(k * width + S::LANES));
-                for (r, acc) in acc.iter_mut().enumerate() {
+                for r in 0..R {
                     let x = simd.splat(*a.add(r * a_stride + k));
-                    acc[0] = simd.mul_add(x, b0, acc[0]);
-                    acc[1] = simd.mul_add(x, b1, acc[1]);
+                    acc[r][0] = simd.mul_add(x, b0, acc[r][0]);
+                    acc[r][1] = simd.mul_add(x, b1, acc[r][1]);
                 }
             }
         }
-        // Loops of constant length, so that the compiler unrolls them: indexed otherwise, the sums would live in memory.
-        for (r, acc) in acc.iter().enumerate() {
-            for (v, &acc) in acc.iter().enumerate() {
-                let sums = &mut sums[r * width + v * S::LANES..][..S::LANES];
-                let before = if add { simd.load(sums) } else { simd.splat(0.0) };
-                simd.store(simd.add(before, acc), sums);
+        for r in 0..R {
+            for v in 0..2 {
+                // SAFETY: r < R and v < 2, so the address is within the sums, by the assertion.
+                #[allow(unsafe_code)]
+                unsafe {
+                    let place = sums.add(r * width + v * S::LANES);
+                    let before = if self.add { simd.load_ptr(place) } else { simd.splat(0.0) };
+                    simd.store_ptr(simd.add(before, acc[r][v]), place);
+                }
             }
         }
     }

@@ -36,8 +36,11 @@ impl Home {
                 return None;
             }
             let len = ((end - start) / SHARE).clamp(1, most);
-            let (taken, rest) =
-                if front { (start..start + len, start + len..end) } else { (end - len..end, start..end - len) };
+            let (taken, rest) = if front {
+                (start..start + len, start + len..end)
+            } else {
+                (end - len..end, start..end - len)
+            };
             match self.0.compare_exchange_weak(left, pack(rest), Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some(taken),
                 Err(now) => left = now,

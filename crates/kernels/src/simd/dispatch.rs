@@ -73,12 +73,14 @@ impl Level {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn eval_avx2<O: Operation>(operation: O, token: Avx2) -> O::Output {
+#[inline(never)]
+pub(super) fn eval_avx2<O: Operation>(operation: O, token: Avx2) -> O::Output {
     operation.eval(token)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-fn eval_avx512<O: Operation>(operation: O, token: Avx512) -> O::Output {
+#[inline(never)]
+pub(super) fn eval_avx512<O: Operation>(operation: O, token: Avx512) -> O::Output {
     operation.eval(token)
 }

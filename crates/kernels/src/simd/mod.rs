@@ -5,13 +5,15 @@
 //!
 //! All of it must end up inside one function per level (`dispatch.rs`), as only there may the compiler use the
 //! level's instructions. So every function between `Operation::eval` and the vector operations is
-//! `#[inline(always)]`, closures included when they are more than a line; a call that stays spills every vector.
+//! `#[inline(always)]`, closures included when they are more than a line; a call that stays spills every vector. Inner loops
+//! are functions of their own ([`Simd::call`], [`call_rows`]), so that they do not depend on what the compiler makes of the rest.
 //! A new level (NEON) is a token file beside `x86`, a variant of [`Level`] and of [`crate::Isa`], and nothing else.
 //!
 //! Threads come above: dispatch within a chunk, never split work within `eval`.
 
 mod dispatch;
 mod portable;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -19,4 +21,5 @@ mod vector;
 mod x86;
 
 pub(crate) use dispatch::{Level, Operation};
+pub(crate) use rows::{RowOperation, call_rows, tile_rows};
 pub(crate) use vector::{Simd, map_in_place};

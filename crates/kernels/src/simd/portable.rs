@@ -3,7 +3,7 @@
 //! 4 lanes, one register of either. No `unsafe` but for loading and storing by address; no branch per lane, as selections
 //! are made by bits; `mul_add` rounds twice where the baseline has no such instruction.
 
-use super::Simd;
+use super::{Operation, Simd};
 
 /// The level that every processor has.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +59,11 @@ impl Simd for Portable {
     /// Of 16, some go to products, as there is no FMA that adds them at once, and two-operand instructions copy. Measured with
     /// `benches/gemm.rs` (257 rows, one thread): 10 gives 25 GFLOP/s, 8 gives 24, 12 gives 18, 16 gives 22.
     const REGISTERS: usize = if cfg!(target_arch = "aarch64") { 32 } else { 10 };
+
+    #[inline(never)]
+    fn call<O: Operation>(self, operation: O) -> O::Output {
+        operation.eval(self)
+    }
 
     #[inline(always)]
     fn splat(self, x: f32) -> Lanes {

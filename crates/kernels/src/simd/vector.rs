@@ -4,6 +4,7 @@
 //! Arithmetic is IEEE f32, each operation rounded once to nearest. The only differences between levels: how many
 //! lanes there are, whether [`Simd::mul_add`] rounds once or twice, and so the order of sums.
 
+use super::Operation;
 use std::fmt::Debug;
 
 /// A token of an instruction set level, and its operations.
@@ -18,6 +19,10 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
 
     /// Vector registers: how many vectors a loop of `mul_add` may keep at once.
     const REGISTERS: usize;
+
+    /// Runs an operation as a function of its own, compiled for this level: an inner loop whose registers are then allotted
+    /// apart from all around it.
+    fn call<O: Operation>(self, operation: O) -> O::Output;
 
     /// All lanes `x`.
     fn splat(self, x: f32) -> Self::Vec;

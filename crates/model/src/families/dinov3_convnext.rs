@@ -181,8 +181,7 @@ impl DINOv3ConvNext {
             let pixels = &slice(&plan.pixels)[items.start * picture_len..items.end * picture_len];
             let mut recorder = Recorder::new(group, &plan.kept, Probabilities::Fused);
             recorder.hidden_state(|state| state.copy_from_slice(pixels));
-            let mut map =
-                self.stages[0].downsample.forward_pixels(ctx, pixels, (items.len(), height, width));
+            let mut map = self.stages[0].downsample.forward_pixels(ctx, pixels, (items.len(), height, width));
             let mut first_layer = 0;
             for (s, stage) in self.stages.iter().enumerate() {
                 if s > 0 {
@@ -240,12 +239,7 @@ impl Stage {
     }
 
     /// `factors` gives those of drop path of a layer, one a picture.
-    fn forward_layers(
-        &self,
-        ctx: &Context,
-        map: &mut Map<'_>,
-        factors: impl Fn(usize) -> Option<Vec<f32>>,
-    ) {
+    fn forward_layers(&self, ctx: &Context, map: &mut Map<'_>, factors: impl Fn(usize) -> Option<Vec<f32>>) {
         let mut scratch = ctx.scratch(map.rows() * self.scratch_width());
         for (i, layer) in self.layers.iter().enumerate() {
             layer.forward(ctx, map, &mut scratch, factors(i).as_deref());

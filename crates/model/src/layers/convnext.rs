@@ -14,8 +14,8 @@ use crate::{
     weights::Weights,
 };
 use dinoxide_kernels::{
-    Activation, Buffer, Context, DepthwiseShape, Epilogue, MatMut, MatRef, PatchLayout, PatchShape, depthwise_conv7,
-    patches,
+    Activation, Buffer, Context, DepthwiseShape, Epilogue, MatMut, MatRef, PatchLayout, PatchShape,
+    depthwise_conv7, patches,
 };
 
 /// A channels-last map.
@@ -191,7 +191,13 @@ impl ConvNextLayer {
 
     /// Transforms a map in place; `scratch` has [`Self::scratch_width`] floats a pixel.
     /// In train mode, `factors` is what drop path multiplies the branch by, one for each picture.
-    pub(crate) fn forward(&self, ctx: &Context, x: &mut Map<'_>, scratch: &mut [f32], factors: Option<&[f32]>) {
+    pub(crate) fn forward(
+        &self,
+        ctx: &Context,
+        x: &mut Map<'_>,
+        scratch: &mut [f32],
+        factors: Option<&[f32]>,
+    ) {
         let (rows, channels) = (x.rows(), x.channels);
         let (convolved, scratch) = scratch.split_at_mut(rows * channels);
         let (normed, scratch) = scratch.split_at_mut(rows * channels);

@@ -88,7 +88,8 @@ impl PatchEmbed {
         let patch = PatchShape { batch: 1, channels, height, width, patch_height, patch_width, layout };
         let (rows, row_len) = (shape.grid.len(), patch.row_len());
         let mut matrix = ctx.scratch(rows * row_len);
-        let pictures = slice(pixels)[items.start * picture_len..items.end * picture_len].chunks_exact(picture_len);
+        let pictures =
+            slice(pixels)[items.start * picture_len..items.end * picture_len].chunks_exact(picture_len);
         for (picture, item) in pictures.zip(x.chunks_exact_mut(shape.tokens() * shape.hidden_size)) {
             patches(ctx, &patch, picture, &mut matrix);
             let tokens = &mut item[shape.prefix * shape.hidden_size..];

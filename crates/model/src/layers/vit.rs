@@ -190,7 +190,8 @@ impl Vit {
         let probabilities = Probabilities::of(inputs, train.is_some() && self.rates.attention > 0.0);
         // Draws are made for the batch as a whole.
         let per_group = if train.is_some() { shape.batch } else { shape.per_group(ctx) };
-        let (states, at_work) = (kept.iter().filter(|kept| **kept).count(), shape.batch.min(per_group * ctx.threads()));
+        let (states, at_work) =
+            (kept.iter().filter(|kept| **kept).count(), shape.batch.min(per_group * ctx.threads()));
         self.encoder.check_memory(&shape, states, at_work, probabilities)?;
         let masked_patches = self.mask_token.masked(inputs, &shape)?;
         let places = self.positions.places(ctx, &shape, train)?;

@@ -3,7 +3,11 @@
 //! Most operations are one intrinsic; parts of a vector are loaded and stored by masked moves, which touch no float beyond
 //! the slice. 2ⁿ is made by shifting n + 127 into the exponent.
 
-use super::{super::Simd, instructions};
+use super::{
+    super::Simd,
+    super::dispatch::{Operation, eval_avx2},
+    instructions,
+};
 use std::arch::x86_64::*;
 
 /// The token of AVX2 and FMA.
@@ -59,6 +63,13 @@ impl Simd for Avx2 {
 
     const LANES: usize = 8;
     const REGISTERS: usize = 16;
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn call<O: Operation>(self, operation: O) -> O::Output {
+        // SAFETY: the token proves the features.
+        unsafe { eval_avx2(operation, self) }
+    }
 
     #[inline(always)]
     #[allow(unsafe_code)]

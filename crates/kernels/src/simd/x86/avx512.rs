@@ -3,7 +3,11 @@
 //! Most operations are one intrinsic; parts of a vector are loaded and stored under a mask, which touches no float beyond
 //! the slice. Reductions halve the vector once, then are those of AVX2.
 
-use super::{super::Simd, Avx2, instructions};
+use super::{
+    super::Simd,
+    super::dispatch::{Operation, eval_avx512},
+    Avx2, instructions,
+};
 use std::arch::x86_64::*;
 
 /// The token of AVX-512; it holds the token of the level below.
@@ -42,6 +46,13 @@ impl Simd for Avx512 {
 
     const LANES: usize = 16;
     const REGISTERS: usize = 32;
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn call<O: Operation>(self, operation: O) -> O::Output {
+        // SAFETY: the token proves the features.
+        unsafe { eval_avx512(operation, self) }
+    }
 
     #[inline(always)]
     #[allow(unsafe_code)]

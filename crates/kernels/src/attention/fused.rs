@@ -1,0 +1,70 @@
+//! The fused form: some panels of one head, on one thread, over blocks of keys, with a running softmax.
+//!
+//! Blocks go outside panels, so that a block's keys and values are read from afar once for all panels of the group.
+
+use super::head::Head;
+use super::panel::{Panel, mask_keys, panel_width, vectors};
+use super::shared::SharedRows;
+use crate::Context;
+use crate::simd::{Operation, Simd, tile_rows};
+use std::ops::Range;
+
+/// The most panels of a group: their sums (64 KiB at d = 64) stay in the L2 cache beside a block of keys and values.
+pub(super) const MAX_PANELS: usize = 8;
+
+/// About the most keys of a block: its scores for a panel (16 KiB), and the panel's sums, stay in the L1 cache.
+const MAX_KEYS: usize = 128;
+
+/// Keys in equal blocks, in whole tiles; they depend on S and the level alone.
+#[inline(always)]
+fn key_block<S: Simd>(tokens: usize) -> usize {
+    tokens.div_ceil(tokens.div_ceil(MAX_KEYS)).next_multiple_of(tile_rows::<S>())
+}
+
+/// Fused attention of some panels of a head, at most [`MAX_PANELS`].
+pub(super) struct Fused<'a> {
+    pub(super) ctx: &'a Context,
+    pub(super) head: Head<'a>,
+    pub(super) panels: Range<usize>,
+    pub(super) out: &'a SharedRows<'a>,
+}
+
+impl Operation for Fused<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { ctx, ref head, panels, out } = self;
+        let (width, d) = (panel_width::<S>(), head.head_dim);
+        let queries = |panel: usize| panel * width..head.tokens.min((panel + 1) * width);
+        let block = key_block::<S>(head.tokens);
+        let mut memory = ctx.scratch(block * width + panels.len() * Panel::len::<S>(d));
+        let (scores, memory) = memory.split_at_mut(block * width);
+        let panel_memory = memory.chunks_exact_mut(Panel::len::<S>(d));
+        let mut of_panels = [const { None }; MAX_PANELS];
+        for ((panel, memory), index) in of_panels.iter_mut().zip(panel_memory).zip(panels.clone()) {
+            let mut new = Panel::new::<S>(memory, d);
+            new.start::<S>(head, queries(index));
+            *panel = Some((new, queries(index)));
+        }
+        let masked_whole = head.is_masked_whole();
+        for start in (0..head.tokens).step_by(block).take_while(|_| !masked_whole) {
+            let keys = start..head.tokens.min(start + block);
+            for (panel, queries) in of_panels.iter_mut().flatten() {
+                let scores = &mut scores[..keys.len() * width];
+                panel.scores(simd, head, keys.clone(), queries.len(), scores);
+                if let Some(mask) = head.key_mask() {
+                    mask_keys(&mask[keys.clone()], width, f32::NEG_INFINITY, scores);
+                }
+                panel.running.update(simd, scores, vectors::<S>(queries.len()));
+                panel.values(simd, head, keys.clone(), queries.len(), scores);
+            }
+        }
+        for (panel, queries) in of_panels.iter().flatten() {
+            let sums = panel.sums.chunks_exact(d.next_multiple_of(S::LANES));
+            for ((query, sums), total) in queries.clone().zip(sums).zip(&*panel.running.total) {
+                head.store(out, query, sums, if masked_whole { 0.0 } else { 1.0 / total });
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Where the rows of one head of one batch item are in q, k, v, the mask and the output.
+
+use super::shared::SharedRows;
+use super::{AttentionShape, Dropout, Qkv};
+
+/// One head of one batch item.
+#[derive(Clone, Copy)]
+pub(super) struct Head<'a> {
+    q: &'a [f32],
+    k: &'a [f32],
+    v: &'a [f32],
+    pub(super) row_stride: usize,
+    key_mask: Option<&'a [bool]>,
+    dropout: Option<Dropout<'a>>,
+    pub(super) tokens: usize,
+    pub(super) head_dim: usize,
+    scale: f32,
+    /// Where query 0 is in `out`, and how far the next is.
+    out_start: usize,
+    out_stride: usize,
+    /// b·A + h.
+    pub(super) index: usize,
+}
+
+impl<'a> Head<'a> {
+    /// Head `index` = b·A + h.
+    pub(super) fn new(shape: &AttentionShape, qkv: &Qkv<'a>, index: usize) -> Self {
+        let AttentionShape { heads, tokens, head_dim, scale, .. } = *shape;
+        let (b, h) = (index / heads, index % heads);
+        let start = b * tokens * qkv.row_stride + h * head_dim;
+        Self {
+            q: &qkv.q[start..],
+            k: &qkv.k[start..],
+            v: &qkv.v[start..],
+            row_stride: qkv.row_stride,
+            key_mask: qkv.key_mask.map(|mask| &mask[b * tokens..][..tokens]),
+            dropout: qkv.dropout,
+            tokens,
+            head_dim,
+            scale,
+            out_start: b * tokens * heads * head_dim + h * head_dim,
+            out_stride: heads * head_dim,
+            index,
+        }
+    }
+
+    /// One query.
+    #[inline(always)]
+    pub(super) fn query(&self, i: usize) -> &'a [f32] {
+        &self.q[i * self.row_stride..][..self.head_dim]
+    }
+
+    /// The keys from `i` on, `row_stride` apart.
+    #[inline(always)]
+    pub(super) fn keys(&self, i: usize) -> &'a [f32] {
+        &self.k[i * self.row_stride..]
+    }
+
+    /// The values from `i` on, `row_stride` apart.
+    #[inline(always)]
+    pub(super) fn values(&self, i: usize) -> &'a [f32] {
+        &self.v[i * self.row_stride..]
+    }
+
+    /// What the packed queries are multiplied by: scores are exponents of two.
+    pub(super) fn factor(&self) -> f32 {
+        self.scale * std::f32::consts::LOG2_E
+    }
+
+    /// Which keys take part; all when there is no mask.
+    pub(super) fn key_mask(&self) -> Option<&'a [bool]> {
+        self.key_mask
+    }
+
+    /// Whether no key takes part.
+    pub(super) fn is_masked_whole(&self) -> bool {
+        self.key_mask.is_some_and(|takes_part| !takes_part.contains(&true))
+    }
+
+    /// The probability of a key for a query after the dropout, if there is one.
+    #[inline(always)]
+    pub(super) fn dropped(&self, p: f32, query: usize, key: usize) -> f32 {
+        match self.dropout {
+            Some(Dropout { keep, scale }) if keep[self.row(query) + key] => p * scale,
+            Some(_) => 0.0,
+            None => p,
+        }
+    }
+
+    /// Where a query's row of probabilities starts in [B, A, S, S].
+    #[inline(always)]
+    pub(super) fn row(&self, query: usize) -> usize {
+        (self.index * self.tokens + query) * self.tokens
+    }
+
+    /// Writes one row of sums, times `factor`, to its place.
+    #[inline(always)]
+    pub(super) fn store(&self, out: &SharedRows<'_>, query: usize, sums: &[f32], factor: f32) {
+        let start = self.out_start + query * self.out_stride;
+        // SAFETY: this is the row of one query of one head; each is given to one task, which lends it once.
+        #[allow(unsafe_code)]
+        let row = unsafe { out.row(start, self.head_dim) };
+        row.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum * factor);
+    }
+}
