@@ -187,11 +187,6 @@ impl Simd for Portable {
     fn reduce_sum(self, a: Lanes) -> f32 {
         reduce(a, |x, y| x + y)
     }
-
-    #[inline(always)]
-    fn reduce_max(self, a: Lanes) -> f32 {
-        reduce(a, f32::max)
-    }
 }
 
 /// Floats whose low mantissa bits are n + 127, the exponent field of 2ⁿ.

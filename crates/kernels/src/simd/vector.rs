@@ -107,8 +107,6 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
 
     /// Sum of all lanes, halves added to halves: an order that depends on the level alone.
     fn reduce_sum(self, a: Self::Vec) -> f32;
-    /// The largest lane; unspecified when a lane is NaN.
-    fn reduce_max(self, a: Self::Vec) -> f32;
 }
 
 /// `x[i] = f(x[i])` for all of `x`; lanes past the end are given to `f` as 0.

@@ -43,18 +43,6 @@ impl Avx2 {
             _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
         }
     }
-
-    /// The largest of 8 lanes.
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    pub(super) fn largest(self, a: __m256) -> f32 {
-        // SAFETY: the token proves the features.
-        unsafe {
-            let four = _mm_max_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a));
-            let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
-            _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)))
-        }
-    }
 }
 
 impl Simd for Avx2 {
@@ -187,10 +175,5 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn reduce_sum(self, a: __m256) -> f32 {
         self.sum(a)
-    }
-
-    #[inline(always)]
-    fn reduce_max(self, a: __m256) -> f32 {
-        self.largest(a)
     }
 }

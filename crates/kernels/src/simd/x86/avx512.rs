@@ -165,12 +165,4 @@ impl Simd for Avx512 {
         // SAFETY: the token proves the features.
         self.0.sum(unsafe { _mm256_add_ps(low, high) })
     }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    fn reduce_max(self, a: __m512) -> f32 {
-        let (low, high) = self.halves(a);
-        // SAFETY: the token proves the features.
-        self.0.largest(unsafe { _mm256_max_ps(low, high) })
-    }
 }
