@@ -138,6 +138,31 @@ impl Activation {
             Self::Linear => x,
         }
     }
+
+    /// Applies it to a slice. The activations of the DINO models have loops of their own, without a choice for each vector.
+    #[inline(always)]
+    pub(crate) fn apply<S: Simd>(self, simd: S, x: &mut [f32]) {
+        match self {
+            Self::Gelu => map_in_place(
+                simd,
+                x,
+                #[inline(always)]
+                |x| Self::Gelu.eval(simd, x),
+            ),
+            Self::Silu => map_in_place(
+                simd,
+                x,
+                #[inline(always)]
+                |x| Self::Silu.eval(simd, x),
+            ),
+            other => map_in_place(
+                simd,
+                x,
+                #[inline(always)]
+                |x| other.eval(simd, x),
+            ),
+        }
+    }
 }
 
 /// Floats below which a task is not worth handing to a thread.
@@ -161,12 +186,7 @@ impl Operation for Activate<'_> {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        map_in_place(
-            simd,
-            self.x,
-            #[inline(always)]
-            |x| self.activation.eval(simd, x),
-        );
+        self.activation.apply(simd, self.x);
     }
 }
 

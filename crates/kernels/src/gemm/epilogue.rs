@@ -7,7 +7,7 @@ use super::tile::panel_width;
 use crate::Activation;
 use crate::matrix::Blocks;
 use crate::profile::OpEpilogue;
-use crate::simd::Simd;
+use crate::simd::{Operation, Simd};
 use std::ops::Range;
 
 /// What happens to a sum before it is stored, in this order.
@@ -30,7 +30,7 @@ impl Epilogue<'_> {
         OpEpilogue { bias: bias.is_some(), activation, scale: scale.is_some(), accumulate }
     }
 
-    /// Finishes the tile of `rows` × `cols` of `out`, whose sums are `sums` ([rows, W], W ≥ `cols.len()`).
+    /// Finishes the tile of `rows` × `cols` of `out`, whose sums are `sums` ([rows, W], W ≥ `cols.len()`), which are changed.
     ///
     /// # Safety
     /// No element of the tile may be lent already.
@@ -39,29 +39,77 @@ impl Epilogue<'_> {
     pub(super) unsafe fn finish<S: Simd>(
         &self,
         simd: S,
-        sums: &[f32],
+        sums: &mut [f32],
         out: &Blocks<'_>,
         rows: Range<usize>,
         cols: Range<usize>,
     ) {
-        let bias = load_pair(simd, self.bias.map(|bias| &bias[cols.clone()]), 0.0);
-        let scale = load_pair(simd, self.scale.map(|scale| &scale[cols.clone()]), 1.0);
-        for (r, sums) in rows.zip(sums.chunks_exact(panel_width::<S>())) {
-            // SAFETY: by the caller, nobody else has the tile; its rows are lent one after the other.
-            let out = unsafe { out.row(r, cols.clone()) };
-            let halves = out.chunks_mut(S::LANES).zip(sums.chunks_exact(S::LANES));
-            for ((out, sums), (bias, scale)) in halves.zip(bias.into_iter().zip(scale)) {
-                let mut v = simd.add(simd.load(sums), bias);
-                if let Some(activation) = self.activation {
-                    v = activation.eval(simd, v);
-                }
-                v = simd.mul(v, scale);
-                if out.len() == S::LANES {
-                    let v = if self.accumulate { simd.add(simd.load(out), v) } else { v };
-                    simd.store(v, out);
-                } else {
-                    let v = if self.accumulate { simd.add(simd.load_part(out, 0.0), v) } else { v };
-                    simd.store_part(v, out);
+        let sums = &mut sums[..rows.len() * panel_width::<S>()];
+        let bias = self.bias.map(|bias| &bias[cols.clone()]);
+        if let Some(activation) = self.activation {
+            simd.call(Activated { activation, bias, sums: &mut *sums });
+        }
+        let bias = bias.filter(|_| self.activation.is_none());
+        let scale = self.scale.map(|scale| &scale[cols.clone()]);
+        simd.call(Finish { sums, bias, scale, accumulate: self.accumulate, out, rows, cols });
+    }
+}
+
+/// `sums = act(sums + bias)`.
+struct Activated<'a> {
+    activation: Activation,
+    bias: Option<&'a [f32]>,
+    /// [rows, W].
+    sums: &'a mut [f32],
+}
+
+impl Operation for Activated<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let bias = load_pair(simd, self.bias, 0.0);
+        for row in self.sums.chunks_exact_mut(panel_width::<S>()) {
+            for v in 0..2 {
+                let sums = &mut row[v * S::LANES..];
+                simd.store(simd.add(simd.load(sums), bias[v]), sums);
+            }
+        }
+        self.activation.apply(simd, self.sums);
+    }
+}
+
+/// `out = (sums + bias) · scale [+ out]`.
+struct Finish<'a> {
+    /// [rows, W].
+    sums: &'a [f32],
+    bias: Option<&'a [f32]>,
+    scale: Option<&'a [f32]>,
+    accumulate: bool,
+    out: &'a Blocks<'a>,
+    rows: Range<usize>,
+    cols: Range<usize>,
+}
+
+impl Operation for Finish<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let (bias, scale) = (load_pair(simd, self.bias, 0.0), load_pair(simd, self.scale, 1.0));
+        let whole = self.cols.len() == panel_width::<S>();
+        for (r, sums) in self.rows.zip(self.sums.chunks_exact(panel_width::<S>())) {
+            // SAFETY: by the caller of `finish` nobody else has the tile; its rows are lent one after the other.
+            #[allow(unsafe_code)]
+            let out = unsafe { self.out.row(r, self.cols.clone()) };
+            for v in 0..2 {
+                let sum = simd.mul(simd.add(simd.load(&sums[v * S::LANES..]), bias[v]), scale[v]);
+                if whole {
+                    let out = &mut out[v * S::LANES..];
+                    simd.store(if self.accumulate { simd.add(simd.load(out), sum) } else { sum }, out);
+                } else if let Some(out) = out.chunks_mut(S::LANES).nth(v) {
+                    let before = if self.accumulate { simd.load_part(out, 0.0) } else { simd.splat(0.0) };
+                    simd.store_part(simd.add(before, sum), out);
                 }
             }
         }

@@ -74,6 +74,7 @@ impl RowOperation for Multiply<'_> {
                 }
             }
         }
+        // Short loops of constant length, so that they are unrolled: indexed otherwise, the sums would live in memory.
         for r in 0..R {
             for v in 0..2 {
                 // SAFETY: r < R and v < 2, so the address is within the sums, by the assertion.
