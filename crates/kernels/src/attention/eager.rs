@@ -1,10 +1,13 @@
 //! The eager form: one panel of a head, on one thread, over all keys at once; it stores the probabilities.
 
 use super::head::Head;
-use super::panel::{Panel, mask_keys, panel_width, vectors};
+use super::panel::{Panel, StoreSums, mask_keys, panel_width, vectors};
 use super::shared::SharedRows;
 use crate::Context;
 use crate::simd::{Operation, Simd};
+
+/// The score of a masked key: far below any other, and a number when multiplied.
+const LOWEST: f32 = -1e30;
 
 /// Attention of a panel of a head, with its probabilities.
 pub(super) struct Eager<'a> {
@@ -27,13 +30,13 @@ impl Operation for Eager<'_> {
         let mut memory = ctx.scratch(tokens * width + Panel::len::<S>(d));
         let (scores, memory) = memory.split_at_mut(tokens * width);
         let mut panel = Panel::new::<S>(memory, d);
-        panel.start::<S>(head, queries.clone());
+        panel.start(simd, head, queries.clone());
         panel.scores(simd, head, 0..tokens, queries.len(), scores);
         if let Some(mask) = head.key_mask() {
             // Not −∞: when all keys are masked they take part alike, as in Transformers' eager attention.
-            mask_keys(mask, width, f32::MIN, scores);
+            mask_keys(mask, width, LOWEST, scores);
         }
-        panel.running.update(simd, scores, vectors::<S>(queries.len()));
+        panel.running.update(simd, head.factor(), scores, vectors::<S>(queries.len()));
         for (lane, query) in queries.clone().enumerate() {
             let inverse = 1.0 / panel.running.total[lane];
             // SAFETY: this is the row of a query of this panel of this head; no other task has it.
@@ -45,8 +48,8 @@ impl Operation for Eager<'_> {
             }
         }
         panel.values(simd, head, 0..tokens, queries.len(), scores);
-        for (query, sums) in queries.zip(panel.sums.chunks_exact(d.next_multiple_of(S::LANES))) {
-            head.store(out, query, sums, 1.0);
-        }
+        panel.running.factors.fill(1.0);
+        let Panel { sums, running, .. } = panel;
+        simd.call(StoreSums { head, queries, sums, factors: running.factors, out });
     }
 }

@@ -3,7 +3,7 @@
 //! Blocks go outside panels, so that a block's keys and values are read from afar once for all panels of the group.
 
 use super::head::Head;
-use super::panel::{Panel, mask_keys, panel_width, vectors};
+use super::panel::{Panel, StoreSums, mask_keys, panel_width, vectors};
 use super::shared::SharedRows;
 use crate::Context;
 use crate::simd::{Operation, Simd, tile_rows};
@@ -44,7 +44,7 @@ impl Operation for Fused<'_> {
         let mut of_panels = [const { None }; MAX_PANELS];
         for ((panel, memory), index) in of_panels.iter_mut().zip(panel_memory).zip(panels.clone()) {
             let mut new = Panel::new::<S>(memory, d);
-            new.start::<S>(head, queries(index));
+            new.start(simd, head, queries(index));
             *panel = Some((new, queries(index)));
         }
         let masked_whole = head.is_masked_whole();
@@ -56,15 +56,18 @@ impl Operation for Fused<'_> {
                 if let Some(mask) = head.key_mask() {
                     mask_keys(&mask[keys.clone()], width, f32::NEG_INFINITY, scores);
                 }
-                panel.running.update(simd, scores, vectors::<S>(queries.len()));
+                panel.running.update(simd, head.factor(), scores, vectors::<S>(queries.len()));
                 panel.values(simd, head, keys.clone(), queries.len(), scores);
             }
         }
-        for (panel, queries) in of_panels.iter().flatten() {
-            let sums = panel.sums.chunks_exact(d.next_multiple_of(S::LANES));
-            for ((query, sums), total) in queries.clone().zip(sums).zip(&*panel.running.total) {
-                head.store(out, query, sums, if masked_whole { 0.0 } else { 1.0 / total });
+        for (panel, queries) in of_panels.iter_mut().flatten() {
+            let factors = &mut *panel.running.total;
+            if masked_whole {
+                (factors.fill(0.0), panel.sums.fill(0.0));
+            } else {
+                factors.iter_mut().for_each(|total| *total = 1.0 / *total);
             }
+            simd.call(StoreSums { head, queries: queries.clone(), sums: panel.sums, factors, out });
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Where the rows of one head of one batch item are in q, k, v, the mask and the output.
 
-use super::shared::SharedRows;
 use super::{AttentionShape, Dropout, Qkv};
 
 /// One head of one batch item.
@@ -44,10 +43,10 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// One query.
+    /// The queries from `i` on, `row_stride` apart.
     #[inline(always)]
-    pub(super) fn query(&self, i: usize) -> &'a [f32] {
-        &self.q[i * self.row_stride..][..self.head_dim]
+    pub(super) fn queries(&self, i: usize) -> &'a [f32] {
+        &self.q[i * self.row_stride..]
     }
 
     /// The keys from `i` on, `row_stride` apart.
@@ -62,7 +61,7 @@ impl<'a> Head<'a> {
         &self.v[i * self.row_stride..]
     }
 
-    /// What the packed queries are multiplied by: scores are exponents of two.
+    /// What scores are multiplied by: they become exponents of two.
     pub(super) fn factor(&self) -> f32 {
         self.scale * std::f32::consts::LOG2_E
     }
@@ -93,13 +92,9 @@ impl<'a> Head<'a> {
         (self.index * self.tokens + query) * self.tokens
     }
 
-    /// Writes one row of sums, times `factor`, to its place.
+    /// Where the row of a query of this head starts in `out`.
     #[inline(always)]
-    pub(super) fn store(&self, out: &SharedRows<'_>, query: usize, sums: &[f32], factor: f32) {
-        let start = self.out_start + query * self.out_stride;
-        // SAFETY: this is the row of one query of one head; each is given to one task, which lends it once.
-        #[allow(unsafe_code)]
-        let row = unsafe { out.row(start, self.head_dim) };
-        row.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum * factor);
+    pub(super) fn out_row(&self, query: usize) -> usize {
+        self.out_start + query * self.out_stride
     }
 }

@@ -1,11 +1,12 @@
 //! A panel: W queries of a head (two vectors; the last panel may have fewer), one in each lane.
 //!
-//! The softmax runs over the rows of scores [keys, W], so all its steps are vertical. Scores hold q·k·scale·log₂e, so
-//! 2^(score − max) is e^(…) of the plain ones. Streaming: after each block of keys, sums made so far are multiplied by
+//! The softmax runs over the rows of scores [keys, W], so all its steps are vertical: e^(scale·q·k − max) is
+//! 2^(factor·q·k − max'), factor = scale·log₂e, and the same for the sum. Streaming: after each block of keys, sums made so far are multiplied by
 //! 2^(old max − new max), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
 //! calculation for softmax", 2018).
 
 use super::head::Head;
+use super::shared::SharedRows;
 use super::tile::{Scores, Values};
 use crate::exp::exp2_of_nonpositive;
 use crate::simd::{Operation, Simd};
@@ -47,9 +48,8 @@ impl<'a> Panel<'a> {
 
     /// Takes the queries; no keys yet.
     #[inline(always)]
-    pub(super) fn start<S: Simd>(&mut self, head: &Head<'_>, queries: Range<usize>) {
-        pack_queries::<S>(head, queries, self.queries);
-        self.sums.fill(0.0);
+    pub(super) fn start<S: Simd>(&mut self, simd: S, head: &Head<'_>, queries: Range<usize>) {
+        simd.call(PackQueries { head, queries, out: &mut *self.queries });
         // A number, so that differences are numbers too when all keys so far are masked (−∞).
         self.running.largest.fill(f32::MIN);
         self.running.total.fill(0.0);
@@ -77,7 +77,8 @@ impl<'a> Panel<'a> {
         }
     }
 
-    /// Adds the values of a block of keys, whose scores have become probabilities, to the sums of `count` queries.
+    /// Adds the values of a block of keys, whose scores have become probabilities, to the sums of `count` queries; those of the
+    /// first block are the sums.
     #[inline(always)]
     pub(super) fn values<S: Simd>(
         &mut self,
@@ -92,7 +93,7 @@ impl<'a> Panel<'a> {
             values: head.values(keys.start),
             stride: head.row_stride,
             head_dim: head.head_dim,
-            factors: self.running.factors,
+            factors: (keys.start > 0).then_some(&*self.running.factors),
             sums: self.sums,
         };
         values.accumulate(simd, keys.len(), count);
@@ -105,16 +106,43 @@ pub(super) const fn vectors<S: Simd>(count: usize) -> usize {
     count.div_ceil(S::LANES)
 }
 
-/// Queries times `factor`, a query in each lane: `out` is [d, W]; lanes past the end are 0.
-#[inline(always)]
-fn pack_queries<S: Simd>(head: &Head<'_>, queries: Range<usize>, out: &mut [f32]) {
-    let (width, factor) = (panel_width::<S>(), head.factor());
-    if queries.len() < width {
-        out.fill(0.0);
-    }
-    for (lane, query) in queries.enumerate() {
-        for (out, x) in out[lane..].iter_mut().step_by(width).zip(head.query(query)) {
-            *out = x * factor;
+/// Queries, one in each lane: `out` is [d, W]; lanes past the end are 0.
+struct PackQueries<'a> {
+    head: &'a Head<'a>,
+    queries: Range<usize>,
+    out: &'a mut [f32],
+}
+
+impl Operation for PackQueries<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { head, queries, out } = self;
+        let (width, lanes, d) = (panel_width::<S>(), S::LANES, head.head_dim);
+        if queries.len() < width {
+            out.fill(0.0);
+        }
+        // Whole blocks of lanes × lanes, then what is left at either edge.
+        let (rows, columns) = (queries.len() - queries.len() % lanes, d - d % lanes);
+        for row in (0..rows).step_by(lanes) {
+            for column in (0..columns).step_by(lanes) {
+                let (from, to) = (head.queries(queries.start + row), &mut out[column * width + row..]);
+                assert!(from.len() >= (lanes - 1) * head.row_stride + d, "queries of a panel");
+                assert!(to.len() >= (lanes - 1) * width + lanes, "room for queries");
+                // SAFETY: both blocks are within the slices, by the assertions.
+                #[allow(unsafe_code)]
+                unsafe {
+                    let from = from.as_ptr().add(column);
+                    simd.transpose_ptr(from, head.row_stride, to.as_mut_ptr(), width);
+                }
+            }
+        }
+        for lane in 0..queries.len() {
+            let query = head.queries(queries.start + lane);
+            for c in if lane < rows { columns } else { 0 }..d {
+                out[c * width + lane] = query[c];
+            }
         }
     }
 }
@@ -128,20 +156,20 @@ pub(super) fn mask_keys(takes_part: &[bool], width: usize, masked: f32, scores: 
 
 /// What a streaming softmax knows of the queries of a panel, each a slice [W].
 pub(super) struct Running<'a> {
-    /// The largest score so far.
+    /// The largest score so far, times the factor.
     pub(super) largest: &'a mut [f32],
-    /// Σ 2^(score − largest) over the keys so far.
+    /// Σ 2^(factor·score − largest) over the keys so far.
     pub(super) total: &'a mut [f32],
     /// What sums made before the last block are multiplied by.
     pub(super) factors: &'a mut [f32],
 }
 
 impl Running<'_> {
-    /// Replaces a block of scores [keys, W] by 2^(score − largest so far), in the first `vectors` vectors of queries.
+    /// Replaces a block of scores [keys, W] by 2^(factor·score − largest so far), in the first `vectors` vectors of queries.
     #[inline(always)]
-    pub(super) fn update<S: Simd>(&mut self, simd: S, scores: &mut [f32], vectors: usize) {
+    pub(super) fn update<S: Simd>(&mut self, simd: S, factor: f32, scores: &mut [f32], vectors: usize) {
         for v in 0..vectors {
-            simd.call(Update { running: self, scores, lane: v * S::LANES });
+            simd.call(Update { running: self, factor, scores, lane: v * S::LANES });
         }
     }
 }
@@ -149,6 +177,7 @@ impl Running<'_> {
 /// [`Running::update`] of the vector of queries at `lane`.
 struct Update<'u, 'a> {
     running: &'u mut Running<'a>,
+    factor: f32,
     scores: &'u mut [f32],
     lane: usize,
 }
@@ -158,29 +187,32 @@ impl Operation for Update<'_, '_> {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { running, scores, lane } = self;
+        let Self { running, factor, scores, lane } = self;
         let (width, keys) = (panel_width::<S>(), scores.len() / panel_width::<S>());
         assert!(lane + S::LANES <= width, "a vector of a panel");
-        let scores = scores.as_mut_ptr();
-        // SAFETY, here and below: key < keys and lane + lanes ≤ W, so the address is within the scores.
+        let (scores, factor) = (scores.as_mut_ptr(), simd.splat(factor));
+        // Valid for key < keys, as lane + lanes ≤ W.
         let place = |key: usize| scores.wrapping_add(key * width + lane);
-        let before = simd.load(&running.largest[lane..]);
-        let mut largest = before;
+        // Two, to hide latency.
+        let mut highest = [simd.splat(f32::MIN); 2];
         for key in 0..keys {
             // SAFETY: see `place`.
             #[allow(unsafe_code)]
             let score = unsafe { simd.load_ptr(place(key)) };
-            largest = simd.max(largest, score);
+            highest[key % 2] = simd.max(highest[key % 2], score);
         }
-        let factor = exp2_of_nonpositive(simd, simd.sub(before, largest));
-        let mut total = simd.mul(simd.load(&running.total[lane..]), factor);
+        let before = simd.load(&running.largest[lane..]);
+        let largest = simd.max(before, simd.mul(simd.max(highest[0], highest[1]), factor));
+        let shrunk = exp2_of_nonpositive(simd, simd.sub(before, largest));
+        let mut total = simd.mul(simd.load(&running.total[lane..]), shrunk);
         for chunk in (0..keys).step_by(SUMMED) {
             let mut sum = simd.splat(0.0);
             for key in chunk..keys.min(chunk + SUMMED) {
                 // SAFETY: see `place`.
                 #[allow(unsafe_code)]
                 unsafe {
-                    let p = exp2_of_nonpositive(simd, simd.sub(simd.load_ptr(place(key)), largest));
+                    let exponent = simd.mul_add(simd.load_ptr(place(key)), factor, simd.neg(largest));
+                    let p = exp2_of_nonpositive(simd, exponent);
                     simd.store_ptr(p, place(key));
                     sum = simd.add(sum, p);
                 }
@@ -189,6 +221,38 @@ impl Operation for Update<'_, '_> {
         }
         simd.store(largest, &mut running.largest[lane..]);
         simd.store(total, &mut running.total[lane..]);
-        simd.store(factor, &mut running.factors[lane..]);
+        simd.store(shrunk, &mut running.factors[lane..]);
+    }
+}
+
+/// Writes the sums of the queries of a panel, each times `factor(total)`, to their places.
+pub(super) struct StoreSums<'a> {
+    pub(super) head: &'a Head<'a>,
+    pub(super) queries: Range<usize>,
+    /// [queries, d padded].
+    pub(super) sums: &'a [f32],
+    /// [queries], what each row is multiplied by.
+    pub(super) factors: &'a [f32],
+    pub(super) out: &'a SharedRows<'a>,
+}
+
+impl Operation for StoreSums<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { head, queries, sums, factors, out } = self;
+        let (d, padded) = (head.head_dim, head.head_dim.next_multiple_of(S::LANES));
+        let whole = d - d % S::LANES;
+        for (lane, query) in queries.enumerate() {
+            // SAFETY: this is the row of one query of one head; each is given to one task, which stores it once.
+            #[allow(unsafe_code)]
+            let row = unsafe { out.row(head.out_row(query), d) };
+            let (sums, factor) = (&sums[lane * padded..][..padded], simd.splat(factors[lane]));
+            for c in (0..whole).step_by(S::LANES) {
+                simd.store(simd.mul(simd.load(&sums[c..]), factor), &mut row[c..]);
+            }
+            simd.store_part(simd.mul(simd.load_part(&sums[whole..d], 0.0), factor), &mut row[whole..]);
+        }
     }
 }

@@ -93,8 +93,8 @@ pub(super) struct Values<'a> {
     pub(super) stride: usize,
     /// d.
     pub(super) head_dim: usize,
-    /// [queries], what sums made so far are multiplied by.
-    pub(super) factors: &'a [f32],
+    /// [queries], what sums made so far are multiplied by; absent when there are none.
+    pub(super) factors: Option<&'a [f32]>,
     /// [queries, d padded to vectors].
     pub(super) sums: &'a mut [f32],
 }
@@ -154,18 +154,21 @@ impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PA
         let (width, stride) = (panel_width::<S>(), self.of.stride);
         let columns = if PART { self.of.head_dim - column } else { V * S::LANES };
         let (p, values) = (&self.of.p[query..], &self.of.values[column.min(self.of.values.len())..]);
-        let (sums, factors) = (&mut self.of.sums[query * padded + column..], &self.of.factors[query..][..R]);
+        let factors = self.of.factors.map(|factors| &factors[query..][..R]);
+        let sums = &mut self.of.sums[query * padded + column..];
         assert!(keys > 0 && p.len() >= (keys - 1) * width + R, "probabilities of a tile");
         assert!(values.len() >= (keys - 1) * stride + columns, "values of a tile");
         assert!(sums.len() >= (R - 1) * padded + V * S::LANES, "sums of a tile");
         let (p, rows, sums) = (p.as_ptr(), values.as_ptr(), sums.as_mut_ptr());
         let mut acc = [[simd.splat(0.0); V]; R];
-        for r in 0..R {
-            for v in 0..V {
-                // SAFETY: r < R and v < V, so the address is within the sums, by the assertion.
-                #[allow(unsafe_code)]
-                let sum = unsafe { simd.load_ptr(sums.add(r * padded + v * S::LANES)) };
-                acc[r][v] = simd.mul(sum, simd.splat(factors[r]));
+        if let Some(factors) = factors {
+            for r in 0..R {
+                for v in 0..V {
+                    // SAFETY: r < R and v < V, so the address is within the sums, by the assertion.
+                    #[allow(unsafe_code)]
+                    let sum = unsafe { simd.load_ptr(sums.add(r * padded + v * S::LANES)) };
+                    acc[r][v] = simd.mul(sum, simd.splat(factors[r]));
+                }
             }
         }
         for key in 0..keys {

@@ -128,3 +128,32 @@ impl Operation for Parts {
 fn parts_of_a_vector_load_store_and_reduce() {
     each_level(|level| level.dispatch(Parts));
 }
+
+struct Transposed;
+
+impl Operation for Transposed {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, s: S) {
+        let (from_stride, to_stride) = (S::LANES + 3, S::LANES + 1);
+        let from: Vec<f32> = (0..S::LANES * from_stride).map(|i| i as f32).collect();
+        let mut to = vec![-1.0; S::LANES * to_stride];
+        // SAFETY: both hold `LANES` rows of their stride.
+        #[allow(unsafe_code)]
+        unsafe {
+            s.transpose_ptr(from.as_ptr(), from_stride, to.as_mut_ptr(), to_stride);
+        }
+        for (c, row) in to.chunks_exact(to_stride).enumerate() {
+            for (r, got) in row.iter().enumerate() {
+                let want = if r < S::LANES { from[r * from_stride + c] } else { -1.0 };
+                assert_eq!(*got, want, "{s:?} row {c}, column {r}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_block_is_transposed_and_nothing_beside_it_is_touched() {
+    each_level(|level| level.dispatch(Transposed));
+}

@@ -41,6 +41,21 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     #[allow(unsafe_code)]
     unsafe fn store_ptr(self, v: Self::Vec, dst: *mut f32);
 
+    /// Transposes a block of `LANES` × `LANES` floats: `dst[c·dst_stride + r] = src[r·src_stride + c]`.
+    ///
+    /// # Safety
+    /// All of these addresses must be aligned for f32 and valid, for reading and writing, and the two blocks apart.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn transpose_ptr(self, src: *const f32, src_stride: usize, dst: *mut f32, dst_stride: usize) {
+        for r in 0..Self::LANES {
+            for c in 0..Self::LANES {
+                // SAFETY: by the caller.
+                unsafe { *dst.add(c * dst_stride + r) = *src.add(r * src_stride + c) };
+            }
+        }
+    }
+
     /// Asks for the cache line at an address, which need not be valid. Levels without such an instruction do nothing.
     #[inline(always)]
     fn prefetch(self, _address: *const f32) {}

@@ -82,6 +82,34 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
+    unsafe fn transpose_ptr(self, src: *const f32, src_stride: usize, dst: *mut f32, dst_stride: usize) {
+        // SAFETY: the caller vouches for the addresses; the token proves the features.
+        unsafe {
+            let rows: [__m256; 8] = std::array::from_fn(
+                #[inline(always)]
+                |r| _mm256_loadu_ps(src.add(r * src_stride)),
+            );
+            let mut quads = [_mm256_setzero_ps(); 8];
+            // Within each 128 bits: 4×4 blocks. quads[4i + c] has, per half h, column 4h + c of rows 4i..4i + 4.
+            for i in 0..2 {
+                let [a, b, c, d] = [rows[4 * i], rows[4 * i + 1], rows[4 * i + 2], rows[4 * i + 3]];
+                let (ab_low, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+                let (cd_low, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+                quads[4 * i] = _mm256_shuffle_ps::<0b01_00_01_00>(ab_low, cd_low);
+                quads[4 * i + 1] = _mm256_shuffle_ps::<0b11_10_11_10>(ab_low, cd_low);
+                quads[4 * i + 2] = _mm256_shuffle_ps::<0b01_00_01_00>(ab_high, cd_high);
+                quads[4 * i + 3] = _mm256_shuffle_ps::<0b11_10_11_10>(ab_high, cd_high);
+            }
+            for c in 0..4 {
+                let (low, high) = (quads[c], quads[4 + c]);
+                _mm256_storeu_ps(dst.add(c * dst_stride), _mm256_permute2f128_ps::<0x20>(low, high));
+                _mm256_storeu_ps(dst.add((4 + c) * dst_stride), _mm256_permute2f128_ps::<0x31>(low, high));
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
     fn prefetch(self, address: *const f32) {
         // SAFETY: a prefetch reads nothing, so any address will do; the token proves the features (it needs SSE).
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }

@@ -77,6 +77,46 @@ impl Simd for Avx512 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
+    unsafe fn transpose_ptr(self, src: *const f32, src_stride: usize, dst: *mut f32, dst_stride: usize) {
+        // SAFETY: the caller vouches for the addresses; the token proves the features.
+        unsafe {
+            let rows: [__m512; 16] = std::array::from_fn(
+                #[inline(always)]
+                |r| _mm512_loadu_ps(src.add(r * src_stride)),
+            );
+            let mut quads = [_mm512_setzero_ps(); 16];
+            // Within each 128 bits: 4×4 blocks. quads[4i + c] has, per quarter q, column 4q + c of rows 4i..4i + 4.
+            for i in 0..4 {
+                let [a, b, c, d] = [rows[4 * i], rows[4 * i + 1], rows[4 * i + 2], rows[4 * i + 3]];
+                let (ab_low, ab_high) = (_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
+                let (cd_low, cd_high) = (_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
+                quads[4 * i] = _mm512_shuffle_ps::<0b01_00_01_00>(ab_low, cd_low);
+                quads[4 * i + 1] = _mm512_shuffle_ps::<0b11_10_11_10>(ab_low, cd_low);
+                quads[4 * i + 2] = _mm512_shuffle_ps::<0b01_00_01_00>(ab_high, cd_high);
+                quads[4 * i + 3] = _mm512_shuffle_ps::<0b11_10_11_10>(ab_high, cd_high);
+            }
+            // Then the quarters: column 4q + c is quarter q of quads[c], quads[4 + c], quads[8 + c], quads[12 + c].
+            for c in 0..4 {
+                let [a, b, d, e] = [quads[c], quads[4 + c], quads[8 + c], quads[12 + c]];
+                let (ab_even, ab_odd) = (
+                    _mm512_shuffle_f32x4::<0b10_00_10_00>(a, b),
+                    _mm512_shuffle_f32x4::<0b11_01_11_01>(a, b),
+                );
+                let (de_even, de_odd) = (
+                    _mm512_shuffle_f32x4::<0b10_00_10_00>(d, e),
+                    _mm512_shuffle_f32x4::<0b11_01_11_01>(d, e),
+                );
+                let store = |column: usize, v| _mm512_storeu_ps(dst.add(column * dst_stride), v);
+                store(c, _mm512_shuffle_f32x4::<0b10_00_10_00>(ab_even, de_even));
+                store(4 + c, _mm512_shuffle_f32x4::<0b10_00_10_00>(ab_odd, de_odd));
+                store(8 + c, _mm512_shuffle_f32x4::<0b11_01_11_01>(ab_even, de_even));
+                store(12 + c, _mm512_shuffle_f32x4::<0b11_01_11_01>(ab_odd, de_odd));
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
     fn prefetch(self, address: *const f32) {
         // SAFETY: a prefetch reads nothing, so any address will do; the token proves the features (it needs SSE).
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
