@@ -99,9 +99,8 @@ fn operations_that_are_repeated_allocate_nothing() {
             MEMORY.peak_usage() > before
         };
         let allocating = (0..ROUNDS).filter(|_| allocates(&mut job)).count();
-        // On one thread none ever; with others, none once every order of theirs was met, but for the pool's own queue,
-        // which takes a block every few dozen calls.
-        let most = if threads == 1 { 0 } else { ROUNDS / 2 };
+        // On one thread none ever; with others, none once every order of theirs was met.
+        let most = if threads == 1 { 0 } else { 3 };
         assert!(allocating <= most, "{allocating} of {ROUNDS} rounds on {threads} threads allocate");
     }
 }

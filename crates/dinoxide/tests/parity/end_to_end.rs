@@ -70,5 +70,5 @@ fn files_are_taken_as_they_are_needed_and_a_bad_one_is_one_error() {
     assert_eq!(taken.get(), 0, "nothing is done before it is asked for");
     let first: Vec<_> = embedded.take(3).map(|(path, embedding)| (path, embedding.is_ok())).collect();
     assert_eq!(first, [(picture.clone(), true), ("nowhere.jpg".into(), false), (picture.clone(), true)]);
-    assert_eq!(taken.get(), 4, "a wave of four batches of one");
+    assert!((4..=3 + 4).contains(&taken.get()), "{} taken: at most four batches of one ahead", taken.get());
 }

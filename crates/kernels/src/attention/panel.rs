@@ -1,8 +1,8 @@
 //! A panel: W queries of a head (two vectors; the last panel may have fewer), one in each lane.
 //!
-//! The softmax runs over the rows of scores [keys, W], so all its steps are vertical: e^(scale·q·k − max) is
-//! 2^(factor·q·k − max'), factor = scale·log₂e, and the same for the sum. Streaming: after each block of keys, sums made so far are multiplied by
-//! 2^(old max − new max), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
+//! The softmax runs over the rows of scores [keys, W], so all its steps are vertical: e^(scale·(q·k − max)) is
+//! 2^(factor·(q·k − max)) with factor = scale·log₂e > 0. Streaming: after each block of keys, sums made so far are multiplied by
+//! 2^(factor·(old max − new max)), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
 //! calculation for softmax", 2018).
 
 use super::head::Head;
@@ -156,16 +156,16 @@ pub(super) fn mask_keys(takes_part: &[bool], width: usize, masked: f32, scores: 
 
 /// What a streaming softmax knows of the queries of a panel, each a slice [W].
 pub(super) struct Running<'a> {
-    /// The largest score so far, times the factor.
+    /// The largest score so far.
     pub(super) largest: &'a mut [f32],
-    /// Σ 2^(factor·score − largest) over the keys so far.
+    /// Σ 2^(factor·(score − largest)) over the keys so far.
     pub(super) total: &'a mut [f32],
     /// What sums made before the last block are multiplied by.
     pub(super) factors: &'a mut [f32],
 }
 
 impl Running<'_> {
-    /// Replaces a block of scores [keys, W] by 2^(factor·score − largest so far), in the first `vectors` vectors of queries.
+    /// Replaces a block of scores [keys, W] by 2^(factor·(score − largest so far)), in the first `vectors` vectors of queries.
     #[inline(always)]
     pub(super) fn update<S: Simd>(&mut self, simd: S, factor: f32, scores: &mut [f32], vectors: usize) {
         for v in 0..vectors {
@@ -202,8 +202,8 @@ impl Operation for Update<'_, '_> {
             highest[key % 2] = simd.max(highest[key % 2], score);
         }
         let before = simd.load(&running.largest[lane..]);
-        let largest = simd.max(before, simd.mul(simd.max(highest[0], highest[1]), factor));
-        let shrunk = exp2_of_nonpositive(simd, simd.sub(before, largest));
+        let largest = simd.max(before, simd.max(highest[0], highest[1]));
+        let shrunk = exponential(simd, before, largest, factor);
         let mut total = simd.mul(simd.load(&running.total[lane..]), shrunk);
         for chunk in (0..keys).step_by(SUMMED) {
             let mut sum = simd.splat(0.0);
@@ -211,8 +211,7 @@ impl Operation for Update<'_, '_> {
                 // SAFETY: see `place`.
                 #[allow(unsafe_code)]
                 unsafe {
-                    let exponent = simd.mul_add(simd.load_ptr(place(key)), factor, simd.neg(largest));
-                    let p = exp2_of_nonpositive(simd, exponent);
+                    let p = exponential(simd, simd.load_ptr(place(key)), largest, factor);
                     simd.store_ptr(p, place(key));
                     sum = simd.add(sum, p);
                 }
@@ -223,6 +222,12 @@ impl Operation for Update<'_, '_> {
         simd.store(total, &mut running.total[lane..]);
         simd.store(shrunk, &mut running.factors[lane..]);
     }
+}
+
+/// 2^(factor·(score − largest)): the difference first, so that the largest becomes 1 however large it is.
+#[inline(always)]
+fn exponential<S: Simd>(simd: S, score: S::Vec, largest: S::Vec, factor: S::Vec) -> S::Vec {
+    exp2_of_nonpositive(simd, simd.mul(simd.sub(score, largest), factor))
 }
 
 /// Writes the sums of the queries of a panel, each times `factor(total)`, to their places.
