@@ -133,7 +133,7 @@ mod tests {
         let ctx = Context::new(ContextOptions { threads: Some(2), isa: None }).unwrap();
         let (mut a, mut b) = ([1.0, 2.0, 3.0, 4.0], [0.0; 4]);
         ctx.for_each_group(2, 1, &mut [Items::new(&mut a, 2), Items::new(&mut b, 2)], |group| {
-            group.copy(0, 1)
+            group.copy(0, 1);
         });
         assert_eq!(b, a);
     }

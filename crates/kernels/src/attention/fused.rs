@@ -63,7 +63,8 @@ impl Operation for Fused<'_> {
         for (panel, queries) in of_panels.iter_mut().flatten() {
             let factors = &mut *panel.running.total;
             if masked_whole {
-                (factors.fill(0.0), panel.sums.fill(0.0));
+                factors.fill(0.0);
+                panel.sums.fill(0.0);
             } else {
                 factors.iter_mut().for_each(|total| *total = 1.0 / *total);
             }

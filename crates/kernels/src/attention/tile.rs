@@ -49,6 +49,7 @@ struct ScoresTile<'a, const V: usize> {
 
 impl<const V: usize> RowOperation for ScoresTile<'_, V> {
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
         let (width, stride, depth) =
             (panel_width::<S>(), self.stride, self.queries.len() / panel_width::<S>());
@@ -149,6 +150,7 @@ struct ValuesTile<'t, 'a, const V: usize, const PART: bool> {
 
 impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PART> {
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
         let Place { query, column, keys, padded } = self.at;
         let (width, stride) = (panel_width::<S>(), self.of.stride);

@@ -67,6 +67,7 @@ impl Operation for Activated<'_> {
     type Output = ();
 
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd>(self, simd: S) {
         let bias = load_pair(simd, self.bias, 0.0);
         for row in self.sums.chunks_exact_mut(panel_width::<S>()) {
@@ -95,6 +96,7 @@ impl Operation for Finish<'_> {
     type Output = ();
 
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd>(self, simd: S) {
         let (bias, scale) = (load_pair(simd, self.bias, 0.0), load_pair(simd, self.scale, 1.0));
         let whole = self.cols.len() == panel_width::<S>();

@@ -50,6 +50,7 @@ struct Multiply<'a> {
 
 impl RowOperation for Multiply<'_> {
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
         let Tile { a, a_stride, panel, depth, next, next_step } = self.tile;
         let width = panel_width::<S>();
