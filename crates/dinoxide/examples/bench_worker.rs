@@ -11,7 +11,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // what a worker is for
 
 use dinoxide::ndarray::{Array4, s};
-use dinoxide::{ContextOptions, ImageProcessor, Inputs, LoadOptions, Model};
+use dinoxide::{ContextOptions, ImageProcessor, Inputs, LoadOptions, Model, Outputs};
 use dinoxide_kernels::{Epilogue, MatMut, MatRef, PackedWeight, gemm};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -35,6 +35,8 @@ struct Worker {
     /// Absent where the checkpoint has none: only pictures need it.
     processor: Option<ImageProcessor>,
     inputs: HashMap<(usize, usize), Array4<f32>>,
+    /// Of the last forward; the next one writes over them.
+    outputs: Outputs,
     root: PathBuf,
 }
 
@@ -65,6 +67,7 @@ fn start() -> Result<Worker> {
         model: Model::from_pretrained_with(&model, &options)?,
         processor: ImageProcessor::from_pretrained(&model).ok(),
         inputs: HashMap::new(),
+        outputs: Outputs::default(),
         root: env::var_os("PEERS_ROOT").map_or_else(|| "target/peers".into(), PathBuf::from),
     })
 }
@@ -139,10 +142,10 @@ impl Worker {
     }
 
     /// One forward of a loaded input; the first token of the first picture, where ConvNeXt too has what it pools.
-    fn cls(&self, batch: usize, side: usize) -> Result<Vec<f32>> {
+    fn cls(&mut self, batch: usize, side: usize) -> Result<Vec<f32>> {
         let pixels = self.inputs.get(&(batch, side)).ok_or("an input that was not loaded")?;
-        let outputs = self.model.forward(&Inputs::new(pixels.view()))?;
-        Ok(black_box(outputs.last_hidden_state).slice(s![0, 0, ..]).to_vec())
+        self.model.forward_into(&Inputs::new(pixels.view()), &mut self.outputs)?;
+        Ok(black_box(&self.outputs.last_hidden_state).slice(s![0, 0, ..]).to_vec())
     }
 
     fn processor(&self) -> Result<&ImageProcessor> {

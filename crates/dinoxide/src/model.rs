@@ -99,6 +99,31 @@ impl Model {
     pub fn forward(&self, inputs: &Inputs<'_>) -> Result<Outputs, Error> {
         Ok(self.parts.engine.forward(&self.parts.ctx, inputs)?)
     }
+
+    /// [`Self::forward`] into the outputs of an earlier forward, or into `Outputs::default()`: arrays that have the right shape
+    /// are written over. So forwards of one shape, repeated, soon allocate nothing, hidden states, attentions and masks
+    /// included. What still allocates: train mode, for its draws; hidden states of a model with more than 63 layers; arrays
+    /// that are not in row-major order, for a copy.
+    ///
+    /// ```
+    /// # use dinoxide::{Inputs, Model, Outputs, ndarray::Array4};
+    /// # fn main() -> Result<(), dinoxide::Error> {
+    /// # let model = Model::from_pretrained("builtin:tiny")?;
+    /// let mut outputs = Outputs::default();
+    /// for brightness in [0.0, 1.0] {
+    ///     let pixel_values = Array4::from_elem((1, 3, 56, 56), brightness);
+    ///     model.forward_into(&Inputs::new(pixel_values.view()), &mut outputs)?;
+    ///     println!("{}", outputs.pooler_output);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Self::forward`]; the outputs then hold nothing of use.
+    pub fn forward_into(&self, inputs: &Inputs<'_>, outputs: &mut Outputs) -> Result<(), Error> {
+        Ok(self.parts.engine.forward_into(&self.parts.ctx, inputs, outputs)?)
+    }
 }
 
 impl Pretrained for Model {

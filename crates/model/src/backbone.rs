@@ -10,11 +10,13 @@
 //! Source: the `…Backbone` classes of Transformers 5.24.
 
 use crate::{
-    Grid, Inputs, ModelError,
+    Grid, ModelError,
+    inputs::{Asked, ByPlace},
     outputs::{HiddenStates, attentions_item},
 };
 use dinoxide_checkpoint::config::{Dinov2Config, ModelConfig};
 use ndarray::{Array2, Array4, ArrayD, Axis, Slice};
+use smallvec::smallvec;
 
 /// What a backbone gives.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,14 +51,14 @@ impl BackboneOptions {
     }
 
     /// For each of `count` stages whether it is chosen.
-    fn chosen(&self, count: usize) -> Result<Vec<bool>, ModelError> {
+    fn chosen(&self, count: usize) -> Result<ByPlace, ModelError> {
         if !self.stages.is_sorted_by(|a, b| a < b) {
             return Err(ModelError::StageOrder { stages: self.stages.clone() });
         }
         if self.stages.is_empty() {
             return Err(ModelError::NoStageChosen);
         }
-        let mut chosen = vec![false; count];
+        let mut chosen: ByPlace = smallvec![false; count];
         for &stage in &self.stages {
             *chosen.get_mut(stage).ok_or(ModelError::NoStage { stage, stages: count })? = true;
         }
@@ -67,23 +69,23 @@ impl BackboneOptions {
 /// Which hidden states the forward of a backbone keeps, by place, and what for.
 pub(crate) struct Kept {
     /// For feature maps.
-    pub(crate) chosen: Vec<bool>,
+    pub(crate) chosen: ByPlace,
     /// For `hidden_states`, when asked for.
-    wanted: Option<Vec<bool>>,
+    wanted: Option<ByPlace>,
 }
 
 impl Kept {
     /// Those that inputs and options ask of a model with `count` hidden states.
     pub(crate) fn new(
-        inputs: &Inputs<'_>,
+        asked: Asked<'_, '_>,
         options: &BackboneOptions,
         count: usize,
     ) -> Result<Self, ModelError> {
-        Ok(Self { chosen: options.chosen(count)?, wanted: inputs.output_hidden_states.wanted(count) })
+        Ok(Self { chosen: options.chosen(count)?, wanted: asked.hidden_states(count) })
     }
 
     /// For each place whether its state is kept at all.
-    pub(crate) fn places(&self) -> Vec<bool> {
+    pub(crate) fn places(&self) -> ByPlace {
         let wanted = |i: usize| self.wanted.as_ref().is_some_and(|wanted| wanted[i]);
         self.chosen.iter().enumerate().map(|(i, &chosen)| chosen || wanted(i)).collect()
     }

@@ -2,7 +2,9 @@
 
 use crate::{Draws, ModelError, shape::TokenShape};
 use dinoxide_checkpoint::config::CommonConfig;
-use ndarray::{ArrayView2, ArrayView4};
+use ndarray::{ArrayView2, ArrayView4, CowArray, Ix2};
+use smallvec::{SmallVec, smallvec};
+use std::ops::Range;
 
 /// What a forward takes.
 ///
@@ -94,29 +96,19 @@ impl<'a> Inputs<'a> {
     }
 
     /// The same with what the config says where the caller leaves it open.
-    pub(crate) fn resolved(&self, config: &CommonConfig) -> Self {
-        let mut inputs = self.clone();
-        if inputs.output_hidden_states == OutputHiddenStates::Config {
-            inputs.output_hidden_states = config.output_hidden_states.into();
-        }
-        inputs.output_attentions.get_or_insert(config.output_attentions);
-        inputs
+    pub(crate) fn resolved<'r>(&'r self, config: &'r CommonConfig) -> Asked<'r, 'a> {
+        Asked { inputs: self, config }
     }
 
-    /// Whether `attentions` are wanted.
-    pub(crate) fn wants_attentions(&self) -> bool {
-        self.output_attentions == Some(true)
-    }
-
-    /// `attention_mask` in row-major order; nothing when it masks no key.
-    pub(crate) fn key_mask(&self, shape: &TokenShape) -> Result<Option<Vec<bool>>, ModelError> {
+    /// `attention_mask`; nothing when it masks no key.
+    pub(crate) fn key_mask(&self, shape: &TokenShape) -> Result<Option<Mask<'_>>, ModelError> {
         let mask = self.attention_mask.as_ref();
         let mask = read_mask("attention_mask", mask, [shape.batch, shape.tokens()])?;
-        Ok(mask.filter(|mask| mask.contains(&false)))
+        Ok(mask.filter(|mask| mask.0.iter().any(|attended| !attended)))
     }
 
-    /// `bool_masked_pos` in row-major order.
-    pub(crate) fn masked_patches(&self, shape: &TokenShape) -> Result<Option<Vec<bool>>, ModelError> {
+    /// `bool_masked_pos`.
+    pub(crate) fn masked_patches(&self, shape: &TokenShape) -> Result<Option<Mask<'_>>, ModelError> {
         read_mask("bool_masked_pos", self.bool_masked_pos.as_ref(), [shape.batch, shape.grid.len()])
     }
 
@@ -135,18 +127,60 @@ fn refuse(given: bool, input: &'static str, model_type: &'static str) -> Result<
     if given { Err(ModelError::InputNotTaken { input, model_type }) } else { Ok(()) }
 }
 
-fn read_mask(
+/// Inputs, with the config for what they leave open.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a, 'i> {
+    pub(crate) inputs: &'a Inputs<'i>,
+    config: &'a CommonConfig,
+}
+
+impl Asked<'_, '_> {
+    /// For each of `count` hidden states whether it is wanted; nothing when none was asked for.
+    pub(crate) fn hidden_states(self, count: usize) -> Option<ByPlace> {
+        match &self.inputs.output_hidden_states {
+            OutputHiddenStates::Config => {
+                OutputHiddenStates::from(self.config.output_hidden_states).wanted(count)
+            }
+            which => which.wanted(count),
+        }
+    }
+
+    /// Whether `attentions` are wanted.
+    pub(crate) fn attentions(self) -> bool {
+        self.inputs.output_attentions.unwrap_or(self.config.output_attentions)
+    }
+}
+
+/// A mask with a row an item, in row-major order; copied only when the caller's is not.
+#[derive(Debug)]
+pub(crate) struct Mask<'a>(CowArray<'a, bool, Ix2>);
+
+impl Mask<'_> {
+    /// The rows of these items.
+    pub(crate) fn of_items(&self, items: &Range<usize>) -> &[bool] {
+        let one = self.0.ncols();
+        self.0.as_slice().map_or(&[], |mask| &mask[items.start * one..items.end * one])
+    }
+}
+
+fn read_mask<'a>(
     input: &'static str,
-    mask: Option<&ArrayView2<'_, bool>>,
+    mask: Option<&'a ArrayView2<'_, bool>>,
     expected: [usize; 2],
-) -> Result<Option<Vec<bool>>, ModelError> {
+) -> Result<Option<Mask<'a>>, ModelError> {
     let Some(mask) = mask else { return Ok(None) };
     let got = [mask.nrows(), mask.ncols()];
     if got != expected {
         return Err(ModelError::InputShape { input, expected: expected.to_vec(), got: got.to_vec() });
     }
-    Ok(Some(mask.iter().copied().collect()))
+    Ok(Some(Mask(mask.as_standard_layout())))
 }
+
+/// Places that a [`ByPlace`] has room for without an allocation; the largest known model has 41.
+pub(crate) const MANY_PLACES: usize = 64;
+
+/// A flag for each hidden state.
+pub(crate) type ByPlace = SmallVec<[bool; MANY_PLACES]>;
 
 /// Which hidden states a forward gives.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -165,11 +199,11 @@ pub enum OutputHiddenStates {
 
 impl OutputHiddenStates {
     /// For each of `count` hidden states whether it is wanted; nothing when none was asked for.
-    pub(crate) fn wanted(&self, count: usize) -> Option<Vec<bool>> {
+    pub(crate) fn wanted(&self, count: usize) -> Option<ByPlace> {
         match self {
             Self::Config | Self::None => None,
             Self::Only(places) if places.is_empty() => None,
-            Self::All => Some(vec![true; count]),
+            Self::All => Some(smallvec![true; count]),
             Self::Only(places) => {
                 let is_named = |i: usize| {
                     places.iter().any(|&place| place == i as i64 || place == i as i64 - count as i64)
@@ -206,9 +240,9 @@ mod tests {
     fn negative_places_count_from_the_end_and_others_are_ignored() {
         let wanted = |which: OutputHiddenStates| which.wanted(3);
         assert_eq!(wanted(false.into()), None);
-        assert_eq!(wanted(true.into()), Some(vec![true; 3]));
-        assert_eq!(wanted([0, -1].into()), Some(vec![true, false, true]));
-        assert_eq!(wanted([1, -2, 7, -4].into()), Some(vec![false, true, false]));
+        assert_eq!(wanted(true.into()), Some(smallvec![true; 3]));
+        assert_eq!(wanted([0, -1].into()), Some(smallvec![true, false, true]));
+        assert_eq!(wanted([1, -2, 7, -4].into()), Some(smallvec![false, true, false]));
         assert_eq!(wanted(Vec::new().into()), None);
     }
 }

@@ -64,13 +64,15 @@ impl Model {
     /// # Errors
     /// Pixels or masks of a shape that the model cannot take; inputs or outputs that its family does not have.
     pub fn forward(&self, ctx: &Context, inputs: &Inputs<'_>) -> Result<Outputs, ModelError> {
-        let mut outputs = Outputs::empty();
+        let mut outputs = Outputs::default();
         self.forward_into(ctx, inputs, &mut outputs)?;
         Ok(outputs)
     }
 
     /// [`Self::forward`] into the outputs of an earlier forward, whose arrays are used again where they have the right shape:
-    /// then a repeated forward of the same shape allocates nothing. After an error they hold nothing of use.
+    /// then a repeated forward of the same shape allocates nothing, hidden states, attentions and masks included; what still
+    /// does is train mode (its draws), a config with more than 63 layers when states are asked for, and arrays that are not in
+    /// row-major order. After an error the outputs hold nothing of use.
     ///
     /// # Errors
     /// As [`Self::forward`].
@@ -80,7 +82,7 @@ impl Model {
         inputs: &Inputs<'_>,
         outputs: &mut Outputs,
     ) -> Result<(), ModelError> {
-        let inputs = &inputs.resolved(&self.common);
+        let inputs = inputs.resolved(&self.common);
         match &self.family {
             Family::Vit(model) => model.forward(ctx, inputs, outputs),
             Family::ConvNext(model) => model.forward(ctx, inputs, outputs),
@@ -97,7 +99,7 @@ impl Model {
         inputs: &Inputs<'_>,
         options: &BackboneOptions,
     ) -> Result<BackboneOutputs, ModelError> {
-        let inputs = &inputs.resolved(&self.common);
+        let inputs = inputs.resolved(&self.common);
         match &self.family {
             Family::Vit(model) => model.forward_backbone(ctx, inputs, options),
             Family::ConvNext(model) => model.forward_backbone(ctx, inputs, options),

@@ -26,9 +26,9 @@ pub struct Outputs {
     pub prefix: usize,
 }
 
-impl Outputs {
+impl Default for Outputs {
     /// Nothing yet: what a first forward writes into.
-    pub(crate) fn empty() -> Self {
+    fn default() -> Self {
         Self {
             last_hidden_state: Array3::zeros((0, 0, 0)),
             pooler_output: Array2::zeros((0, 0)),
@@ -38,7 +38,9 @@ impl Outputs {
             prefix: 0,
         }
     }
+}
 
+impl Outputs {
     /// Takes the shape of a result, reusing arrays that have it already, and gives room for what else was asked for, reused
     /// likewise. What was not asked for goes.
     pub(crate) fn begin(&mut self, shape: &TokenShape) -> Record {

@@ -1,9 +1,13 @@
 //! Hidden states and attentions of a forward: [`Record`] has room for those that were asked for, of the whole batch;
 //! [`Recorder`] fills in those of a group of items on the way.
 
-use crate::Inputs;
+use crate::inputs::{Asked, MANY_PLACES};
 use dinoxide_kernels::{Buffer, Context, Group, Items};
 use ndarray::{Array, Array4, ArrayD, Dimension, IntoDimension, IxDyn};
+use smallvec::SmallVec;
+
+/// The buffers of a batch. Those of the states, or of the attentions, of any known model have room without an allocation.
+type Buffers<'a> = SmallVec<[Items<'a>; 2 * MANY_PLACES]>;
 
 /// Hidden states by place, those that are kept.
 pub(crate) type States = Vec<Option<ArrayD<f32>>>;
@@ -21,8 +25,8 @@ pub(crate) enum Probabilities {
 
 impl Probabilities {
     /// What becomes of those of these inputs; `drops` says that the eager attention runs for the sake of dropout.
-    pub(crate) fn of(inputs: &Inputs<'_>, drops: bool) -> Self {
-        match (inputs.wants_attentions(), inputs.eager_attention || drops) {
+    pub(crate) fn of(asked: Asked<'_, '_>, drops: bool) -> Self {
+        match (asked.attentions(), asked.inputs.eager_attention || drops) {
             (true, _) => Self::Kept,
             (false, true) => Self::Dropped,
             (false, false) => Self::Fused,
@@ -79,7 +83,7 @@ impl Record {
         let states = self.states.iter_mut().flatten().filter_map(ArrayD::as_slice_mut);
         let attentions = self.attentions.iter_mut().filter_map(Array4::as_slice_mut);
         let kept = states.chain(attentions).map(|data| Items::new(data, batch));
-        run(&mut std::iter::once(first).chain(kept).collect::<Vec<_>>());
+        run(&mut std::iter::once(first).chain(kept).collect::<Buffers<'_>>());
     }
 }
 

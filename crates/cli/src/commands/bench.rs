@@ -15,7 +15,7 @@ use crate::{
     output::{Table, json_line},
     session::Session,
 };
-use dinoxide::{Checkpoint, Inputs, Model};
+use dinoxide::{Checkpoint, Inputs, Model, Outputs};
 use ndarray::Array4;
 use serde::Serialize;
 use std::{fs, time::Instant};
@@ -121,18 +121,18 @@ fn measure(name: &str, model: &Model, job: Job) -> Result<Row, CliError> {
     reset_peak();
     let pixel_values = inputs(batch, model.config().num_channels(), size);
     let inputs = Inputs { eager_attention: eager, ..Inputs::new(pixel_values.view()) };
-    let warm = model.forward(&inputs)?;
-    if !warm.last_hidden_state.iter().all(|value| value.is_finite()) {
+    let mut outputs = Outputs::default();
+    model.forward_into(&inputs, &mut outputs)?;
+    if !outputs.last_hidden_state.iter().all(|value| value.is_finite()) {
         return Err(CliError::NotFinite);
     }
-    drop(warm);
     let mut times = Vec::with_capacity(rounds.min(1 << 16));
     if profile {
         model.context().start_profile();
     }
     for _ in 0..rounds {
         let start = Instant::now();
-        model.forward(&inputs)?;
+        model.forward_into(&inputs, &mut outputs)?;
         times.push(start.elapsed().as_secs_f64() * 1e3 / batch as f64);
     }
     let peak_rss_mb = peak_mb().map(|mb| digits(mb, 4));

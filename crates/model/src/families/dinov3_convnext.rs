@@ -5,8 +5,9 @@
 //! Source: Transformers 5.24 `models/dinov3_convnext/modeling_dinov3_convnext.py`.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Draws, Grid, Inputs, ModelError, Outputs,
+    BackboneOptions, BackboneOutputs, Draws, Grid, ModelError, Outputs,
     backbone::Kept,
+    inputs::{Asked, ByPlace},
     layers::{
         convnext::{ConvNextLayer, Downsample, Map},
         layer_norm::LayerNorm,
@@ -49,7 +50,7 @@ struct Plan<'a> {
     shape: TokenShape,
     pixels: CowArray<'a, f32, Ix4>,
     /// By place: which hidden states are kept.
-    kept: Vec<bool>,
+    kept: ByPlace,
     train: Option<&'a dyn Draws>,
     /// Items of a group.
     per_group: usize,
@@ -94,13 +95,13 @@ impl DINOv3ConvNext {
     pub(crate) fn forward(
         &self,
         ctx: &Context,
-        inputs: &Inputs<'_>,
+        asked: Asked<'_, '_>,
         outputs: &mut Outputs,
     ) -> Result<(), ModelError> {
         let layer_norm = self.layer_norm.as_ref().ok_or(ModelError::NoFinalNorm)?;
-        let wanted = inputs.output_hidden_states.wanted(self.stages.len() + 1);
+        let wanted = asked.hidden_states(self.stages.len() + 1);
         let asked_states = wanted.is_some();
-        let plan = self.plan(ctx, inputs, wanted.unwrap_or_default())?;
+        let plan = self.plan(ctx, asked, wanted.unwrap_or_default())?;
         let mut record = self.room(&plan, outputs.begin(&plan.shape));
         record.with_buffers(plan.shape.batch, outputs.tokens_mut(), |buffers| {
             self.run(ctx, &plan, buffers, |map, recorder| {
@@ -117,14 +118,14 @@ impl DINOv3ConvNext {
     pub(crate) fn forward_backbone(
         &self,
         ctx: &Context,
-        inputs: &Inputs<'_>,
+        asked: Asked<'_, '_>,
         options: &BackboneOptions,
     ) -> Result<BackboneOutputs, ModelError> {
         if options.return_class_token {
             return Err(ModelError::NoClassTokens { model_type: MODEL_TYPE });
         }
-        let kept = Kept::new(inputs, options, self.stages.len() + 1)?;
-        let plan = self.plan(ctx, inputs, kept.places())?;
+        let kept = Kept::new(asked, options, self.stages.len() + 1)?;
+        let plan = self.plan(ctx, asked, kept.places())?;
         let mut record = self.room(&plan, Record::default());
         // Of the last map nothing else is wanted.
         record.with_buffers(plan.shape.batch, &mut [], |buffers| self.run(ctx, &plan, buffers, |_, _| {}));
@@ -136,15 +137,11 @@ impl DINOv3ConvNext {
     }
 
     /// Checks what is asked.
-    fn plan<'a>(
-        &self,
-        ctx: &Context,
-        inputs: &'a Inputs<'_>,
-        kept: Vec<bool>,
-    ) -> Result<Plan<'a>, ModelError> {
+    fn plan<'a>(&self, ctx: &Context, asked: Asked<'a, '_>, kept: ByPlace) -> Result<Plan<'a>, ModelError> {
+        let inputs = asked.inputs;
         inputs.refuse_bool_masked_pos(MODEL_TYPE)?;
         inputs.refuse_attention_mask(MODEL_TYPE)?;
-        if inputs.wants_attentions() {
+        if asked.attentions() {
             return Err(ModelError::NoAttentions { model_type: MODEL_TYPE });
         }
         let (shape, train) = (self.shape(&inputs.pixel_values)?, inputs.train);
@@ -156,13 +153,16 @@ impl DINOv3ConvNext {
 
     /// Room for what is kept: the picture, then the map of each stage.
     fn room(&self, plan: &Plan<'_>, mut record: Record) -> Record {
-        let (batch, channels, mut height, mut width) = plan.pixels.dim();
-        let mut dims = vec![[batch, channels, height, width]];
-        for stage in self.stages.iter().take_while(|_| !plan.kept.is_empty()) {
-            (height, width) = (height / stage.downsample.stride(), width / stage.downsample.stride());
-            dims.push([batch, stage.downsample.outputs(), height, width]);
-        }
-        record.keep_states(&plan.kept, |place| dims[place]);
+        let (batch, channels, height, width) = plan.pixels.dim();
+        record.keep_states(&plan.kept, |place| {
+            self.stages[..place].iter().fold(
+                [batch, channels, height, width],
+                |[.., height, width], stage| {
+                    let (outputs, stride) = (stage.downsample.outputs(), stage.downsample.stride());
+                    [batch, outputs, height / stride, width / stride]
+                },
+            )
+        });
         record
     }
 

@@ -26,17 +26,19 @@ impl<T> GridCache<T> {
         grid: Grid,
         make: impl FnOnce() -> Result<T, ModelError>,
     ) -> Result<Arc<T>, ModelError> {
-        if let Some(value) = self.take(grid) {
-            return Ok(self.put(grid, value));
+        if let Some(value) = self.find(grid) {
+            return Ok(value);
         }
         // Made outside the lock: two threads may both make it, and then agree to the bit.
         Ok(self.put(grid, Arc::new(make()?)))
     }
 
-    fn take(&self, grid: Grid) -> Option<Arc<T>> {
+    /// The value of a grid, now the one most recently used.
+    fn find(&self, grid: Grid) -> Option<Arc<T>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let place = entries.iter().position(|(key, _)| *key == grid)?;
-        Some(entries.remove(place).1)
+        entries[place..].rotate_left(1);
+        entries.last().map(|(_, value)| Arc::clone(value))
     }
 
     fn put(&self, grid: Grid, value: Arc<T>) -> Arc<T> {

@@ -78,8 +78,8 @@ impl Encoder {
 
     /// Bytes of the probabilities [B, A, S, S] of so many layers.
     fn attention_bytes(&self, shape: &TokenShape, layers: usize) -> Result<usize, ModelError> {
-        let one = [shape.batch, self.heads(), shape.tokens(), shape.tokens()];
-        let bytes = memory::bytes("attentions", &[&one[..], &[layers]].concat());
+        let one @ [batch, heads, queries, keys] = [shape.batch, self.heads(), shape.tokens(), shape.tokens()];
+        let bytes = memory::bytes("attentions", &[batch, heads, queries, keys, layers]);
         match bytes {
             Ok(bytes) if bytes <= MAX_ATTENTION_BYTES => Ok(bytes),
             _ if layers == 0 => Ok(0),

@@ -3,7 +3,7 @@
 //! Plain DINOv2 blends, `patch·(1 − m) + token·m`, so that a patch that is not finite stays so; the others select.
 //! Source: `…Embeddings.forward` of each family, Transformers 5.24.
 
-use crate::{Inputs, ModelError, shape::TokenShape, weights::Weights};
+use crate::{Inputs, ModelError, inputs::Mask, shape::TokenShape, weights::Weights};
 
 /// How masked patches are replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,15 +34,15 @@ impl MaskToken {
         Self { token: None, rule: MaskRule::Select }
     }
 
-    /// The patches to mask, [B, N] in row-major order, if there are any.
+    /// The patches to mask, [B, N], if there are any.
     ///
     /// # Errors
     /// A mask of another shape than [B, N]; no mask token.
-    pub(crate) fn masked(
+    pub(crate) fn masked<'a>(
         &self,
-        inputs: &Inputs<'_>,
+        inputs: &'a Inputs<'_>,
         shape: &TokenShape,
-    ) -> Result<Option<Vec<bool>>, ModelError> {
+    ) -> Result<Option<Mask<'a>>, ModelError> {
         let masked = inputs.masked_patches(shape)?;
         if masked.is_some() && self.token.is_none() {
             return Err(ModelError::NoMaskToken);

@@ -5,9 +5,10 @@
 //! ```
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Draws, Inputs, ModelError, Outputs,
+    BackboneOptions, BackboneOutputs, Draws, ModelError, Outputs,
     backbone::Kept,
     draws::DrawPlace,
+    inputs::{Asked, ByPlace, Mask},
     layers::{
         axial_rope::{AxialRope, RopeTable},
         encoder::{Call, Encoder},
@@ -25,7 +26,7 @@ use crate::{
 };
 use dinoxide_kernels::{Context, Items};
 use ndarray::{Array2, Array4, ArrayD, CowArray, Ix4, s};
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 /// How a patch learns its place in the grid.
 #[derive(Debug)]
@@ -102,13 +103,13 @@ struct Plan<'a> {
     shape: TokenShape,
     pixels: CowArray<'a, f32, Ix4>,
     /// By place: which hidden states are kept.
-    kept: Vec<bool>,
+    kept: ByPlace,
     probabilities: Probabilities,
     places: Places,
     /// [B, N].
-    masked_patches: Option<Vec<bool>>,
+    masked_patches: Option<Mask<'a>>,
     /// [B, S].
-    key_mask: Option<Vec<bool>>,
+    key_mask: Option<Mask<'a>>,
     train: Option<&'a dyn Draws>,
     /// Items of a group.
     per_group: usize,
@@ -124,12 +125,12 @@ impl Vit {
     pub(crate) fn forward(
         &self,
         ctx: &Context,
-        inputs: &Inputs<'_>,
+        asked: Asked<'_, '_>,
         outputs: &mut Outputs,
     ) -> Result<(), ModelError> {
-        let wanted = inputs.output_hidden_states.wanted(self.encoder.hidden_states());
+        let wanted = asked.hidden_states(self.encoder.hidden_states());
         let asked_states = wanted.is_some();
-        let plan = self.plan(ctx, inputs, wanted.unwrap_or_default())?;
+        let plan = self.plan(ctx, asked, wanted.unwrap_or_default())?;
         let mut record = self.room(&plan, outputs.begin(&plan.shape));
         record.with_buffers(plan.shape.batch, outputs.tokens_mut(), |buffers| {
             self.run(ctx, &plan, buffers, |tokens, recorder| {
@@ -147,16 +148,16 @@ impl Vit {
     pub(crate) fn forward_backbone(
         &self,
         ctx: &Context,
-        inputs: &Inputs<'_>,
+        asked: Asked<'_, '_>,
         options: &BackboneOptions,
     ) -> Result<BackboneOutputs, ModelError> {
-        inputs.refuse_bool_masked_pos(self.model_type)?;
+        asked.inputs.refuse_bool_masked_pos(self.model_type)?;
         if options.return_class_token && !self.stage_rules.class_tokens {
             return Err(ModelError::NoClassTokens { model_type: self.model_type });
         }
         let count = self.encoder.hidden_states();
-        let kept = Kept::new(inputs, options, count)?;
-        let plan = self.plan(ctx, inputs, kept.places())?;
+        let kept = Kept::new(asked, options, count)?;
+        let plan = self.plan(ctx, asked, kept.places())?;
         let mut record = self.room(&plan, Record::default());
         // Of the tokens after the last layer nothing else is wanted.
         record.with_buffers(plan.shape.batch, &mut [], |buffers| self.run(ctx, &plan, buffers, |_, _| {}));
@@ -176,18 +177,14 @@ impl Vit {
     }
 
     /// Checks what is asked, and makes what the items share.
-    fn plan<'a>(
-        &self,
-        ctx: &Context,
-        inputs: &'a Inputs<'_>,
-        kept: Vec<bool>,
-    ) -> Result<Plan<'a>, ModelError> {
+    fn plan<'a>(&self, ctx: &Context, asked: Asked<'a, '_>, kept: ByPlace) -> Result<Plan<'a>, ModelError> {
+        let inputs = asked.inputs;
         let shape = self.patch_embed.token_shape(&inputs.pixel_values, self.prefix.len())?;
         if matches!(self.positions, Positions::Rope(_)) {
             inputs.refuse_attention_mask(self.model_type)?;
         }
         let (key_mask, train) = (inputs.key_mask(&shape)?, inputs.train);
-        let probabilities = Probabilities::of(inputs, train.is_some() && self.rates.attention > 0.0);
+        let probabilities = Probabilities::of(asked, train.is_some() && self.rates.attention > 0.0);
         // Draws are made for the batch as a whole.
         let per_group = if train.is_some() { shape.batch } else { shape.per_group(ctx) };
         let (states, at_work) =
@@ -220,22 +217,18 @@ impl Vit {
         ctx.for_each_group(plan.shape.batch, plan.per_group, buffers, |group| {
             let items = group.items();
             let shape = plan.shape.of_items(items.len());
-            let of_items = |all: &'_ Vec<bool>| -> Range<usize> {
-                let one = all.len() / plan.shape.batch;
-                items.start * one..items.end * one
-            };
             let mut recorder = Recorder::new(group, &plan.kept, plan.probabilities);
             let mut x = ctx.scratch(shape.len()); // [items, S, D]
             self.prefix.write(&shape, &mut x);
             self.patch_embed.forward(ctx, &plan.pixels, items.clone(), &shape, &mut x);
             if let Some(masked) = &plan.masked_patches {
-                self.mask_token.apply(&masked[of_items(masked)], &shape, &mut x);
+                self.mask_token.apply(masked.of_items(&items), &shape, &mut x);
             }
             let rope = self.positions.apply(&plan.places, &shape, &mut x);
             if let Some(draws) = plan.train {
                 dropout(draws, DrawPlace::EmbeddingDropout, self.rates.embedding, &mut x);
             }
-            let key_mask = plan.key_mask.as_ref().map(|mask| &mask[of_items(mask)]);
+            let key_mask = plan.key_mask.as_ref().map(|mask| mask.of_items(&items));
             let train = plan.train.map(|draws| (draws, self.rates));
             self.encoder.forward(ctx, Call { shape, rope, key_mask, train }, &mut x, &mut recorder);
             finish(&x, &mut recorder);
