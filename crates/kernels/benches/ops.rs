@@ -10,9 +10,9 @@ mod common;
 use common::best_seconds;
 use dinoxide_kernels::resample::{AxisWeights, resample_with};
 use dinoxide_kernels::{
-    Activation, AttentionShape, Context, DepthwiseShape, PatchLayout, PatchShape, Qkv, RopeShape, activate,
-    attention, attention_with_probabilities, depthwise_conv7, gate, layer_norm, patches, reference, roof,
-    rope,
+    Activation, AttentionShape, Context, DepthwiseShape, MatMut, PatchLayout, PatchShape, Qkv, RopeShape,
+    activate, attention, attention_with_probabilities, depthwise_conv7, gate, layer_norm, patches, reference,
+    roof, rope,
 };
 use dinoxide_testkit::compare::assert_close;
 use dinoxide_testkit::data::hash32;
@@ -99,11 +99,19 @@ impl<'a> Report<'a> {
         let data = hash32(1, batch * tokens * 3 * width);
         let (q, k, v) = (&data[..], &data[width..], &data[2 * width..]);
         let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: None, dropout: None };
-        let mut out = vec![0.0; batch * tokens * width];
-        let seconds = best_seconds(|| attention(self.ctx, shape, &qkv, &mut out));
+        let (mut out, rows) = (vec![0.0; batch * tokens * width], batch * tokens);
+        let seconds =
+            best_seconds(|| attention(self.ctx, shape, &qkv, &mut MatMut::new(&mut out, rows, width)));
         let mut p = vec![0.0; batch * heads * tokens * tokens];
-        let eager_seconds =
-            best_seconds(|| attention_with_probabilities(self.ctx, shape, &qkv, &mut p, &mut out));
+        let eager_seconds = best_seconds(|| {
+            attention_with_probabilities(
+                self.ctx,
+                shape,
+                &qkv,
+                &mut p,
+                &mut MatMut::new(&mut out, rows, width),
+            )
+        });
         // The twin of one head is enough of it.
         let one = AttentionShape { batch: 1, heads: 1, ..*shape };
         let mut want = vec![0.0; tokens * head_dim];
@@ -144,7 +152,8 @@ impl<'a> Report<'a> {
 
     fn gate(&self, rows: usize, width: usize) {
         let (x, mut out) = (hash32(1, rows * 2 * width), vec![0.0; rows * width]);
-        let seconds = best_seconds(|| gate(self.ctx, Activation::Silu, &x, width, &mut out));
+        let seconds =
+            best_seconds(|| gate(self.ctx, Activation::Silu, &x, &mut MatMut::new(&mut out, rows, width)));
         let want = |i: usize| reference::activation(Activation::Silu, x[i]) * x[i + width];
         assert_close("gate", &out[..width], &(0..width).map(want).collect::<Vec<_>>(), GATE_BENCH_MAX_ABS);
         self.bytes(&format!("gate {rows}x{width}"), 12 * out.len(), seconds);
@@ -153,7 +162,9 @@ impl<'a> Report<'a> {
     fn layer_norm(&self, rows: usize, d: usize) {
         let (x, weight, bias) = (hash32(1, rows * d), hash32(2, d), hash32(3, d));
         let (mut out, mut want) = (vec![0.0; x.len()], vec![0.0; x.len()]);
-        let seconds = best_seconds(|| layer_norm(self.ctx, &x, &weight, &bias, 1e-6, &mut out));
+        let seconds = best_seconds(|| {
+            layer_norm(self.ctx, &x, &weight, &bias, 1e-6, &mut MatMut::new(&mut out, rows, d))
+        });
         reference::layer_norm(&x, &weight, &bias, 1e-6, &mut want);
         assert_close("layer norm", &out, &want, LAYER_NORM_MAX_ABS);
         self.bytes(&format!("layer norm {rows}x{d}"), 8 * x.len(), seconds);

@@ -9,7 +9,7 @@ mod tests;
 
 use crate::profile::Op;
 use crate::simd::{Operation, Simd, map_in_place};
-use crate::{Context, KernelError};
+use crate::{Context, KernelError, MatMut};
 use std::str::FromStr;
 
 /// An elementwise activation. NaN gives NaN; infinities give what torch's formulas give (`silu(−∞)` is NaN).
@@ -193,15 +193,15 @@ impl Operation for Activate<'_> {
 /// `out = act(gate) · up`, where a row of `gate_up` [rows, 2F] holds the gate first, then up; `out` is [rows, F].
 ///
 /// # Panics
-/// When the lengths disagree with `width` = F.
-pub fn gate(ctx: &Context, activation: Activation, gate_up: &[f32], width: usize, out: &mut [f32]) {
-    assert_eq!(gate_up.len(), 2 * out.len(), "gate and up");
-    assert!(out.is_empty() || width > 0 && out.len().is_multiple_of(width), "rows of {width}");
-    let _span = ctx.span(|| Op::Gate { activation, rows: out.len() / width.max(1), width });
-    let rows = ctx.items_per_task(out.len() / width.max(1), LEAST_FLOATS.div_ceil(width.max(1)));
-    ctx.for_each_chunk_mut(out, rows * width, |index, out| {
-        let gate_up = &gate_up[2 * index * rows * width..][..2 * out.len()];
-        ctx.dispatch(Gate { activation, gate_up, width, out });
+/// When the shapes disagree.
+pub fn gate(ctx: &Context, activation: Activation, gate_up: &[f32], out: &mut MatMut<'_>) {
+    let (rows, width, stride) = (out.rows(), out.cols(), out.row_stride());
+    assert_eq!(Some(gate_up.len()), rows.checked_mul(2 * width), "gate and up");
+    let _span = ctx.span(|| Op::Gate { activation, rows, width });
+    let per_task = ctx.items_per_task(rows, LEAST_FLOATS.div_ceil(width.max(1)));
+    ctx.for_each_chunk_mut(out.span(), per_task * stride, |index, out| {
+        let gate_up = &gate_up[2 * index * per_task * width..];
+        ctx.dispatch(Gate { activation, gate_up, width, out, stride });
     });
 }
 
@@ -211,6 +211,8 @@ struct Gate<'a> {
     gate_up: &'a [f32],
     width: usize,
     out: &'a mut [f32],
+    /// Floats from one row of `out` to the next.
+    stride: usize,
 }
 
 impl Operation for Gate<'_> {
@@ -218,8 +220,8 @@ impl Operation for Gate<'_> {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        for (row, out) in self.gate_up.chunks_exact(2 * self.width).zip(self.out.chunks_exact_mut(self.width))
-        {
+        for (row, out) in self.gate_up.chunks_exact(2 * self.width).zip(self.out.chunks_mut(self.stride)) {
+            let out = &mut out[..self.width];
             let (gate, up) = row.split_at(self.width);
             let whole = self.width - self.width % S::LANES;
             for i in (0..whole).step_by(S::LANES) {

@@ -24,10 +24,10 @@ mod shared;
 mod tests;
 mod tile;
 
-use crate::Context;
 use crate::matrix::{product, span};
 use crate::profile::Op;
 use crate::simd::{Operation, Simd};
+use crate::{Context, MatMut};
 use eager::Eager;
 use fused::{Fused, MAX_PANELS};
 use head::Head;
@@ -76,17 +76,17 @@ pub struct Dropout<'a> {
     pub scale: f32,
 }
 
-/// Fused attention into `out` [B, S, A·d], memory linear in S. Where all keys of an item are masked, its result is 0.
+/// Fused attention into `out` [B·S, A·d], memory linear in S. Where all keys of an item are masked, its result is 0.
 ///
 /// # Panics
-/// When the slices are shorter than the shape says, or there is a dropout.
-pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut [f32]) {
+/// When `out` has another shape or slices are shorter than the shape says, or there is a dropout.
+pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut MatMut<'_>) {
     check(shape, qkv, out);
     assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
     let _span = ctx.span(|| shape.into());
-    let out = SharedRows::new(out);
+    let (out_stride, out) = (out.row_stride(), SharedRows::new(out.span()));
     for_each_panels(ctx, shape, |index, panels| {
-        let head = Head::new(shape, qkv, index);
+        let head = Head::new(shape, qkv, out_stride, index);
         for start in panels.clone().step_by(MAX_PANELS) {
             let panels = start..panels.end.min(start + MAX_PANELS);
             ctx.dispatch(Fused { ctx, head, panels, out: &out });
@@ -98,13 +98,13 @@ pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut
 /// are masked, each counts the same. (So do torch's fused and eager attention on a CPU differ.)
 ///
 /// # Panics
-/// When the slices are shorter than the shape says.
+/// When `out` has another shape or slices are shorter than the shape says.
 pub fn attention_with_probabilities(
     ctx: &Context,
     shape: &AttentionShape,
     qkv: &Qkv<'_>,
     probabilities: &mut [f32],
-    out: &mut [f32],
+    out: &mut MatMut<'_>,
 ) {
     check(shape, qkv, out);
     let AttentionShape { batch, heads, tokens, .. } = *shape;
@@ -115,9 +115,10 @@ pub fn attention_with_probabilities(
         "dropout of {shape:?}"
     );
     let _span = ctx.span(|| Op::Attention { batch, heads, tokens, head_dim: shape.head_dim, eager: true });
-    let (out, probabilities) = (SharedRows::new(out), SharedRows::new(probabilities));
+    let (out_stride, out) = (out.row_stride(), SharedRows::new(out.span()));
+    let probabilities = SharedRows::new(probabilities);
     for_each_panels(ctx, shape, |index, panels| {
-        let head = Head::new(shape, qkv, index);
+        let head = Head::new(shape, qkv, out_stride, index);
         for panel in panels {
             ctx.dispatch(Eager { ctx, head, panel, out: &out, probabilities: &probabilities });
         }
@@ -125,10 +126,11 @@ pub fn attention_with_probabilities(
 }
 
 /// Checks the lengths; after it no product of sizes of a computation that has any work overflows.
-fn check(shape: &AttentionShape, qkv: &Qkv<'_>, out: &[f32]) {
+fn check(shape: &AttentionShape, qkv: &Qkv<'_>, out: &MatMut<'_>) {
     let AttentionShape { batch, heads, tokens, head_dim, .. } = *shape;
     let len = product(&[batch, tokens, heads, head_dim]);
-    assert!(len.is_some_and(|len| out.len() >= len), "out of {shape:?}");
+    let sides = (product(&[batch, tokens]), product(&[heads, head_dim]));
+    assert!(len.is_some() && sides == (Some(out.rows()), Some(out.cols())), "out of {shape:?}");
     if len == Some(0) {
         return;
     }

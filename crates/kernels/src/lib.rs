@@ -36,7 +36,7 @@ pub use gemm::{Epilogue, PackedWeight, gemm};
 pub use isa::Isa;
 pub use items::{Group, Items};
 pub use layer_norm::layer_norm;
-pub use matrix::{MatMut, MatRef};
+pub use matrix::{MatMut, MatRef, row_stride};
 pub use patches::{PatchLayout, PatchShape, patches};
 pub use profile::{Op, OpBound, OpEpilogue, OpTime, Profile};
 pub use rope::{RopeShape, rope};

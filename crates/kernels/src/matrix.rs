@@ -167,6 +167,11 @@ impl<'a> MatMut<'a> {
         self.data
     }
 
+    /// The floats from the first element to the last.
+    pub(crate) fn span(&mut self) -> &mut [f32] {
+        &mut self.data[..span(self.rows, self.cols, self.row_stride)]
+    }
+
     /// One row.
     ///
     /// # Panics
@@ -179,6 +184,16 @@ impl<'a> MatMut<'a> {
         }
         &mut self.data[r * self.row_stride..r * self.row_stride + self.cols]
     }
+}
+
+/// How far apart to lay rows of so many columns which a product or an attention is to read. Rows whose distance is a multiple of
+/// 4 KiB fall into the same set of an L1 cache, which cannot hold a line of each of a tile's rows then (at 2 KiB, hardly):
+/// those get a gap of a cache line.
+#[must_use]
+pub fn row_stride(cols: usize) -> usize {
+    const HALF_A_SET: usize = 512;
+    const LINE: usize = 16;
+    if cols > 0 && cols.is_multiple_of(HALF_A_SET) { cols + LINE } else { cols }
 }
 
 /// A matrix to write whose blocks different threads may write at once.

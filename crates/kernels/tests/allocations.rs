@@ -54,14 +54,21 @@ impl Job {
             gemm(ctx, a, weight, &epilogue, &mut MatMut::new(out, TOKENS, WIDTH));
         }
         let rows = TOKENS * WIDTH;
-        layer_norm(ctx, &ones[..rows], &ones[..WIDTH], &ones[..WIDTH], 1e-6, &mut out[..rows]);
+        layer_norm(
+            ctx,
+            &ones[..rows],
+            &ones[..WIDTH],
+            &ones[..WIDTH],
+            1e-6,
+            &mut MatMut::new(out, TOKENS, WIDTH),
+        );
         activate(ctx, Activation::Silu, &mut x[..rows]);
-        gate(ctx, Activation::Silu, &ones[..2 * rows], WIDTH, &mut out[..rows]);
+        gate(ctx, Activation::Silu, &ones[..2 * rows], &mut MatMut::new(out, TOKENS, WIDTH));
         let head_dim = WIDTH / HEADS;
         let shape = AttentionShape { batch: 1, heads: HEADS, tokens: TOKENS, head_dim, scale: 0.1 };
         let (q, k, v) = (&ones[..], &ones[..], &ones[..]);
         let qkv = Qkv { q, k, v, row_stride: WIDTH, key_mask: None, dropout: None };
-        attention(ctx, &shape, &qkv, &mut out[..rows]);
+        attention(ctx, &shape, &qkv, &mut MatMut::new(out, TOKENS, WIDTH));
         let shape =
             RopeShape { batch: 1, tokens: TOKENS, prefix: 1, heads: HEADS, head_dim, row_stride: WIDTH };
         rope(ctx, &shape, ones, ones, x);

@@ -135,8 +135,12 @@ fn gate_multiplies_the_activated_half_by_the_other() {
         for ctx in contexts(threads) {
             for (rows, width) in [(0, 5), (1, 1), (3, 15), (2, 16), (5, 37), (300, 200)] {
                 let gate_up = hash32(3, rows * 2 * width);
-                let mut out = vec![f32::NAN; rows * width];
-                gate(&ctx, Activation::Silu, &gate_up, width, &mut out);
+                // Rows apart, whose gaps must stay as they are.
+                let mut apart = vec![-1.0; rows * (width + 2)];
+                let mut out = MatMut::with_stride(&mut apart, rows, width, width + 2);
+                gate(&ctx, Activation::Silu, &gate_up, &mut out);
+                assert!(apart.chunks(width + 2).all(|row| row[width..] == [-1.0; 2]));
+                let out: Vec<f32> = apart.chunks(width + 2).flat_map(|row| row[..width].to_vec()).collect();
                 for (i, &got) in out.iter().enumerate() {
                     let (row, column) = (i / width, i % width);
                     let (g, u) = (gate_up[row * 2 * width + column], gate_up[(row * 2 + 1) * width + column]);

@@ -23,7 +23,7 @@ pub(super) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// Head `index` = b·A + h.
-    pub(super) fn new(shape: &AttentionShape, qkv: &Qkv<'a>, index: usize) -> Self {
+    pub(super) fn new(shape: &AttentionShape, qkv: &Qkv<'a>, out_stride: usize, index: usize) -> Self {
         let AttentionShape { heads, tokens, head_dim, scale, .. } = *shape;
         let (b, h) = (index / heads, index % heads);
         let start = b * tokens * qkv.row_stride + h * head_dim;
@@ -37,8 +37,8 @@ impl<'a> Head<'a> {
             tokens,
             head_dim,
             scale,
-            out_start: b * tokens * heads * head_dim + h * head_dim,
-            out_stride: heads * head_dim,
+            out_start: b * tokens * out_stride + h * head_dim,
+            out_stride,
             index,
         }
     }

@@ -42,16 +42,20 @@ impl Input {
     }
 }
 
+fn rows_of<'a>(shape: &AttentionShape, out: &'a mut [f32]) -> MatMut<'a> {
+    MatMut::new(out, shape.batch * shape.tokens, shape.heads * shape.head_dim)
+}
+
 fn run(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) -> Vec<f32> {
     let mut out = vec![f32::NAN; shape.batch * shape.tokens * shape.heads * shape.head_dim];
-    attention(ctx, shape, qkv, &mut out);
+    attention(ctx, shape, qkv, &mut rows_of(shape, &mut out));
     out
 }
 
 fn run_eager(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>) -> (Vec<f32>, Vec<f32>) {
     let mut out = vec![f32::NAN; shape.batch * shape.tokens * shape.heads * shape.head_dim];
     let mut probabilities = vec![f32::NAN; shape.batch * shape.heads * shape.tokens * shape.tokens];
-    attention_with_probabilities(ctx, shape, qkv, &mut probabilities, &mut out);
+    attention_with_probabilities(ctx, shape, qkv, &mut probabilities, &mut rows_of(shape, &mut out));
     (probabilities, out)
 }
 
@@ -236,7 +240,7 @@ fn no_tokens_are_no_work() {
 #[should_panic(expected = "out of")]
 fn sizes_too_large_to_count_are_not_taken_for_small_ones() {
     let qkv = Qkv { q: &[], k: &[], v: &[], row_stride: 1, key_mask: None, dropout: None };
-    attention(&contexts(1)[0], &shape(1 << 32, 1, 1 << 32, 1), &qkv, &mut []);
+    attention(&contexts(1)[0], &shape(1 << 32, 1, 1 << 32, 1), &qkv, &mut MatMut::new(&mut [], 0, 1));
 }
 
 #[test]
@@ -244,5 +248,11 @@ fn sizes_too_large_to_count_are_not_taken_for_small_ones() {
 fn more_probabilities_than_can_be_counted_are_refused() {
     let (tokens, mut out) = (1 << 32, []);
     let qkv = Qkv { q: &[], k: &[], v: &[], row_stride: 1, key_mask: None, dropout: None };
-    attention_with_probabilities(&contexts(1)[0], &shape(1, 1, tokens, 0), &qkv, &mut [], &mut out);
+    attention_with_probabilities(
+        &contexts(1)[0],
+        &shape(1, 1, tokens, 0),
+        &qkv,
+        &mut [],
+        &mut MatMut::new(&mut out, tokens, 0),
+    );
 }

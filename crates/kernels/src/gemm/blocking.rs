@@ -31,20 +31,6 @@ const MAX_RUN_COLS: usize = 256;
 /// Multiplications of a unit: some 10 µs, by which threads may end apart.
 const UNIT_PRODUCTS: usize = 1 << 19;
 
-/// Rows whose distance is a multiple of this many floats (4 KiB) fall into the same set of an L1 cache, which cannot
-/// hold a line of each of 12 rows then: such an `a` is copied, block by block, to rows at a kinder distance.
-const SAME_SET: usize = 1024;
-
-/// What a copied row is longer than its block, so that rows fall into different sets: a cache line.
-const ROW_GAP: usize = 16;
-
-/// The distance of the copied rows of a block, or none when rows can be read where they are.
-#[inline(always)]
-pub(super) fn copied_stride(row_stride: usize, depth: usize) -> Option<usize> {
-    (row_stride > 0 && row_stride.is_multiple_of(SAME_SET))
-        .then_some(depth.next_multiple_of(ROW_GAP) + ROW_GAP)
-}
-
 /// Part `i` of `total` things dealt into `parts` ranges whose lengths differ by at most one.
 #[inline(always)]
 pub(super) fn part(total: usize, parts: usize, i: usize) -> Range<usize> {

@@ -2,9 +2,9 @@
 //!
 //! The loops of a run (some panels of a part of the rows, `blocking.rs`) are: blocks of K, then panels, then tiles, so that a
 //! panel's block is read once for all rows. Sums of one block stay in one tile's place; those of several wait in scratch
-//! memory. A run copies its rows when they would fall into the same set of the cache.
+//! memory. Rows of `a` are read in place: callers lay them out by [`crate::row_stride`].
 
-use super::blocking::{Cut, Run, Work, blocks, copied_stride, part};
+use super::blocking::{Cut, Run, Work, blocks, part};
 use super::tile::{Tile, panel_width};
 use super::{Epilogue, PackedWeight};
 use crate::matrix::Blocks;
@@ -42,11 +42,7 @@ pub fn gemm(
             let tiles = cut.tiles(&run);
             let places = if blocks(k) == 1 { 1 } else { tiles * run.panels.len() };
             let mut sums = ctx.scratch(places * tile_rows * width);
-            let mut copy = ctx.scratch(
-                copied_stride(a.row_stride(), k.div_ceil(blocks(k))).map_or(0, |s| s * run.rows.len()),
-            );
-            let (sums, copy) = (&mut sums, &mut copy);
-            ctx.dispatch(Task { a, weight, epilogue, out: &out, cut, run, tiles, sums, copy });
+            ctx.dispatch(Task { a, weight, epilogue, out: &out, cut, run, tiles, sums: &mut sums });
         }
     });
 }
@@ -75,8 +71,6 @@ struct Task<'a> {
     tiles: usize,
     /// Of one tile, or of all when K has several blocks: [panel, tile, row, column].
     sums: &'a mut [f32],
-    /// Room for a block of the rows, when they must be copied.
-    copy: &'a mut [f32],
 }
 
 impl Operation for Task<'_> {
@@ -87,14 +81,8 @@ impl Operation for Task<'_> {
         let blocks = blocks(self.weight.k());
         for block in 0..blocks {
             let ks = part(self.weight.k(), blocks, block);
-            let copied = copied_stride(self.a.row_stride(), ks.len());
-            if let Some(stride) = copied {
-                for (r, to) in self.run.rows.clone().zip(self.copy.chunks_exact_mut(stride)) {
-                    to[..ks.len()].copy_from_slice(&self.a.row(r)[ks.clone()]);
-                }
-            }
             for i in 0..self.run.panels.len() {
-                let step = Step { ks: ks.clone(), copied, first: block == 0, last: block + 1 == blocks };
+                let step = Step { ks: ks.clone(), first: block == 0, last: block + 1 == blocks };
                 self.panel(simd, i, &step);
             }
         }
@@ -104,8 +92,6 @@ impl Operation for Task<'_> {
 /// A block of K.
 struct Step {
     ks: Range<usize>,
-    /// Distance of the copied rows, when they were copied.
-    copied: Option<usize>,
     first: bool,
     last: bool,
 }
@@ -114,20 +100,15 @@ impl Task<'_> {
     /// The rows of the run times a block of its panel `i`.
     #[inline(always)]
     fn panel<S: Simd>(&mut self, simd: S, i: usize, step: &Step) {
-        let Step { ks, copied, first, last } = step;
+        let Step { ks, first, last } = step;
         let (weight, width) = (self.weight, panel_width::<S>());
         let p = self.run.panels.start + i;
         let panel = &weight.panel(p)[ks.start * width..ks.end * width];
         let next_panel = panel.as_ptr().wrapping_add(weight.k() * width);
         let cols = p * width..weight.n().min((p + 1) * width);
         let (tile_len, next_step) = (tile_rows::<S>() * width, width.div_ceil(self.tiles));
-        let (a, a_stride) = match *copied {
-            Some(stride) => (Some(&*self.copy), stride),
-            None => (
-                self.a.data().get(self.run.rows.start * self.a.row_stride() + ks.start..),
-                self.a.row_stride(),
-            ),
-        };
+        let a_stride = self.a.row_stride();
+        let a = self.a.data().get(self.run.rows.start * a_stride + ks.start..);
         for t in self.cut.panel_tiles(&self.run, i) {
             let within = part(self.run.rows.len(), self.tiles, t);
             let rows = self.run.rows.start + within.start..self.run.rows.start + within.end;

@@ -13,7 +13,7 @@ use crate::{
 };
 use dinoxide_kernels::{
     AttentionShape, Context, Epilogue, MatMut, MatRef, Qkv, RopeShape, attention,
-    attention_with_probabilities, rope,
+    attention_with_probabilities, rope, row_stride,
 };
 
 /// The sizes of an attention, which of its linears have a bias, and what they are called.
@@ -53,7 +53,8 @@ impl Attention {
 
     /// Floats a token of [`Self::forward`]'s working memory: q, k, v and the attended values.
     pub(crate) fn scratch_width(&self) -> usize {
-        4 * self.heads * self.head_dim
+        let width = self.heads * self.head_dim;
+        row_stride(3 * width) + row_stride(width)
     }
 
     /// A.
@@ -80,9 +81,11 @@ impl Attention {
         if rows == 0 {
             return; // An empty batch: there is no first row to find q, k and v in.
         }
-        let (qkv, rest) = scratch.split_at_mut(rows * 3 * width);
-        let attended = &mut rest[..rows * width];
-        self.qkv.forward(ctx, input.x, &mut MatMut::new(qkv, rows, 3 * width), Epilogue::default());
+        let (stride, out_stride) = (row_stride(3 * width), row_stride(width));
+        let (qkv, rest) = scratch.split_at_mut(rows * stride);
+        let attended = &mut rest[..rows * out_stride];
+        let mut out = MatMut::with_stride(qkv, rows, 3 * width, stride);
+        self.qkv.forward(ctx, input.x, &mut out, Epilogue::default());
         if let Some(table) = input.rope {
             self.rotate(ctx, &input.shape, table, qkv);
         }
@@ -95,12 +98,13 @@ impl Attention {
         };
         let dropout = input.dropout.map(KeepMask::as_dropout);
         let (q, k, v) = (&qkv[..], &qkv[width..], &qkv[2 * width..]);
-        let qkv = Qkv { q, k, v, row_stride: 3 * width, key_mask: input.key_mask, dropout };
+        let qkv = Qkv { q, k, v, row_stride: stride, key_mask: input.key_mask, dropout };
+        let mut out = MatMut::with_stride(attended, rows, width, out_stride);
         match probabilities {
-            Some(probabilities) => attention_with_probabilities(ctx, &shape, &qkv, probabilities, attended),
-            None => attention(ctx, &shape, &qkv, attended),
+            Some(probabilities) => attention_with_probabilities(ctx, &shape, &qkv, probabilities, &mut out),
+            None => attention(ctx, &shape, &qkv, &mut out),
         }
-        residual.add(ctx, &self.out, MatRef::new(attended, rows, width));
+        residual.add(ctx, &self.out, MatRef::with_stride(attended, rows, width, out_stride));
     }
 
     /// Rotates q and k, which lie side by side: to the kernel they are one run of 2·A heads.
@@ -111,7 +115,7 @@ impl Attention {
             prefix: shape.prefix,
             heads: 2 * self.heads,
             head_dim: self.head_dim,
-            row_stride: 3 * self.heads * self.head_dim,
+            row_stride: row_stride(3 * self.heads * self.head_dim),
         };
         rope(ctx, &shape, &table.cos, &table.sin, qkv);
     }

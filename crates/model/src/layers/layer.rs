@@ -14,7 +14,7 @@ use crate::{
     train::LayerDraws,
     weights::Weights,
 };
-use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef};
+use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef, row_stride};
 
 /// Where a branch adds its result: `x += scale ⊙ branch`.
 pub(crate) struct Residual<'a> {
@@ -79,7 +79,7 @@ impl Layer {
 
     /// Floats a token of [`Self::forward`]'s working memory.
     pub(crate) fn scratch_width(&self) -> usize {
-        self.layer_scale1.len() + self.attention.scratch_width().max(self.mlp.scratch_width())
+        row_stride(self.layer_scale1.len()) + self.attention.scratch_width().max(self.mlp.scratch_width())
     }
 
     /// A.
@@ -103,15 +103,17 @@ impl Layer {
         let LayerCall { shape, rope, key_mask, drawn, scratch } = call;
         let factors = |branch: usize| drawn.and_then(|drawn| drawn.branches[branch].as_deref());
         let (rows, width) = (shape.rows(), shape.hidden_size);
-        let (normed, scratch) = scratch.split_at_mut(shape.len());
-        self.norm1.forward(ctx, x, normed);
+        let stride = row_stride(width);
+        let (normed, scratch) = scratch.split_at_mut(rows * stride);
+        self.norm1.forward_rows(ctx, x, &mut MatMut::with_stride(normed, rows, width, stride));
         let dropout = drawn.and_then(|drawn| drawn.attention.as_ref());
-        let input = AttentionInput { shape, x: MatRef::new(normed, rows, width), rope, key_mask, dropout };
+        let x_normed = MatRef::with_stride(normed, rows, width, stride);
+        let input = AttentionInput { shape, x: x_normed, rope, key_mask, dropout };
         let residual = Residual { x: &mut *x, scale: &self.layer_scale1, factors: factors(0) };
         self.attention.forward(ctx, &input, scratch, probabilities, residual);
-        self.norm2.forward(ctx, x, normed);
+        self.norm2.forward_rows(ctx, x, &mut MatMut::with_stride(normed, rows, width, stride));
         let residual = Residual { x, scale: &self.layer_scale2, factors: factors(1) };
-        self.mlp.forward(ctx, MatRef::new(normed, rows, width), scratch, residual);
+        self.mlp.forward(ctx, MatRef::with_stride(normed, rows, width, stride), scratch, residual);
     }
 }
 

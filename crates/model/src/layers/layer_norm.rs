@@ -1,7 +1,7 @@
 //! LayerNorm over the last axis (biased variance), with weight and bias.
 
 use crate::{ModelError, weights::Weights};
-use dinoxide_kernels::{Context, layer_norm};
+use dinoxide_kernels::{Context, MatMut, layer_norm};
 
 /// A layer norm.
 #[derive(Debug)]
@@ -18,8 +18,15 @@ impl LayerNorm {
         Ok(Self { weight, bias, eps: eps as f32 })
     }
 
-    /// Normalises each row of `x` [rows, width] into `out`.
+    /// Normalises each row of `x` [rows, width] into `out` [rows, width].
     pub(crate) fn forward(&self, ctx: &Context, x: &[f32], out: &mut [f32]) {
+        let width = self.weight.len();
+        let rows = x.len() / width.max(1);
+        self.forward_rows(ctx, x, &mut MatMut::new(out, rows, width));
+    }
+
+    /// [`Self::forward`] into rows that may be apart.
+    pub(crate) fn forward_rows(&self, ctx: &Context, x: &[f32], out: &mut MatMut<'_>) {
         layer_norm(ctx, x, &self.weight, &self.bias, self.eps, out);
     }
 }

@@ -8,7 +8,7 @@ use crate::{
     },
     weights::Weights,
 };
-use dinoxide_kernels::{Activation, Context, Epilogue, MatMut, MatRef, gate};
+use dinoxide_kernels::{Activation, Context, Epilogue, MatMut, MatRef, gate, row_stride};
 
 /// A feed-forward layer.
 #[derive(Debug)]
@@ -58,8 +58,8 @@ impl Mlp {
     /// Floats a token of [`Self::forward`]'s working memory.
     pub(crate) fn scratch_width(&self) -> usize {
         match self {
-            Self::Plain { up, .. } => up.outputs(),
-            Self::Gated { gate_up, .. } => gate_up.outputs() / 2 * 3,
+            Self::Plain { up, .. } => row_stride(up.outputs()),
+            Self::Gated { gate_up, .. } => gate_up.outputs() + row_stride(gate_up.outputs() / 2),
         }
     }
 
@@ -76,18 +76,20 @@ impl Mlp {
         let rows = x.rows();
         match self {
             Self::Plain { up, activation, down } => {
-                let hidden = &mut scratch[..rows * up.outputs()];
+                let (width, stride) = (up.outputs(), row_stride(up.outputs()));
+                let hidden = &mut scratch[..rows * stride];
                 let epilogue = Epilogue { activation: Some(*activation), ..Epilogue::default() };
-                up.forward(ctx, x, &mut MatMut::new(hidden, rows, up.outputs()), epilogue);
-                residual.add(ctx, down, MatRef::new(hidden, rows, up.outputs()));
+                up.forward(ctx, x, &mut MatMut::with_stride(hidden, rows, width, stride), epilogue);
+                residual.add(ctx, down, MatRef::with_stride(hidden, rows, width, stride));
             }
             Self::Gated { gate_up, activation, down } => {
                 let width = gate_up.outputs() / 2;
                 let (both, rest) = scratch.split_at_mut(rows * 2 * width);
-                let hidden = &mut rest[..rows * width];
+                let stride = row_stride(width);
+                let hidden = &mut rest[..rows * stride];
                 gate_up.forward(ctx, x, &mut MatMut::new(both, rows, 2 * width), Epilogue::default());
-                gate(ctx, *activation, both, width, hidden);
-                residual.add(ctx, down, MatRef::new(hidden, rows, width));
+                gate(ctx, *activation, both, &mut MatMut::with_stride(hidden, rows, width, stride));
+                residual.add(ctx, down, MatRef::with_stride(hidden, rows, width, stride));
             }
         }
     }
