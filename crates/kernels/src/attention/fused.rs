@@ -18,7 +18,7 @@ const MAX_KEYS: usize = 128;
 /// Keys in equal blocks, in whole tiles; they depend on S and the level alone.
 #[inline(always)]
 fn key_block<S: Simd>(tokens: usize) -> usize {
-    tokens.div_ceil(tokens.div_ceil(MAX_KEYS)).next_multiple_of(tile_rows::<S>())
+    tokens.div_ceil(tokens.div_ceil(MAX_KEYS)).next_multiple_of(tile_rows::<S>(2))
 }
 
 /// Fused attention of some panels of a head, at most [`MAX_PANELS`].

@@ -25,7 +25,7 @@ impl Scores<'_> {
     #[inline(always)]
     pub(super) fn compute<S: Simd, const V: usize>(self, simd: S, count: usize) {
         let width = panel_width::<S>();
-        let tiles = count.div_ceil(tile_rows::<S>());
+        let tiles = count.div_ceil(tile_rows::<S>(2));
         for tile in 0..tiles {
             let (first, end) = (count * tile / tiles, count * (tile + 1) / tiles);
             let tile = ScoresTile::<V> {
@@ -48,6 +48,8 @@ struct ScoresTile<'a, const V: usize> {
 }
 
 impl<const V: usize> RowOperation for ScoresTile<'_, V> {
+    const VECTORS: usize = 2;
+
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
@@ -107,7 +109,7 @@ impl Values<'_> {
         let padded = self.head_dim.next_multiple_of(S::LANES);
         let pairs = self.head_dim - self.head_dim % (2 * S::LANES);
         let whole = self.head_dim - self.head_dim % S::LANES;
-        let tiles = queries.div_ceil(tile_rows::<S>());
+        let tiles = queries.div_ceil(tile_rows::<S>(2));
         for tile in 0..tiles {
             let (first, end) = (queries * tile / tiles, queries * (tile + 1) / tiles);
             let (at, rows) = (Place { query: first, column: 0, keys, padded }, end - first);
@@ -149,6 +151,8 @@ struct ValuesTile<'t, 'a, const V: usize, const PART: bool> {
 }
 
 impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PART> {
+    const VECTORS: usize = 2;
+
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {

@@ -25,7 +25,7 @@ const MAX_PART_ROWS: usize = 264;
 /// The fewest rows of a part that is made for the threads' sake: a panel is read from afar for each part.
 const LEAST_PART_ROWS: usize = 48;
 
-/// The most columns of a run, so that its partial sums (264 KiB) stay in the cache; a multiple of any panel's width.
+/// The most columns of a run, so that its partial sums (264 KiB) stay in the cache.
 const MAX_RUN_COLS: usize = 256;
 
 /// Multiplications of a unit: some 10 µs, by which threads may end apart.

@@ -5,7 +5,7 @@
 //! memory. Rows of `a` are read in place: callers lay them out by [`crate::row_stride`].
 
 use super::blocking::{Cut, Run, Work, blocks, part};
-use super::tile::{Tile, panel_width};
+use super::tile::Tile;
 use super::{Epilogue, PackedWeight};
 use crate::matrix::Blocks;
 use crate::profile::Op;
@@ -33,7 +33,7 @@ pub fn gemm(
     assert!(epilogue.scale.is_none_or(|scale| scale.len() == n), "length of the scale");
     assert_eq!(weight.isa(), ctx.isa(), "instruction set of the weight");
     let _span = ctx.span(|| Op::Gemm { m, n, k, epilogue: epilogue.kind() });
-    let tile_rows = ctx.dispatch(TileRows);
+    let tile_rows = ctx.dispatch(TileRows { width: weight.width() });
     let (panels, width) = (weight.panels(), weight.width());
     let cut = Work { rows: m, panels, width, k, tile_rows, threads: ctx.hands() }.cut();
     let out = Blocks::new(out);
@@ -48,14 +48,17 @@ pub fn gemm(
 }
 
 /// Asks a level for the rows of its tiles.
-struct TileRows;
+struct TileRows {
+    /// Of the panels.
+    width: usize,
+}
 
 impl Operation for TileRows {
     type Output = usize;
 
     #[inline(always)]
     fn eval<S: Simd>(self, _simd: S) -> usize {
-        tile_rows::<S>()
+        tile_rows::<S>(self.width / S::LANES)
     }
 }
 
@@ -77,14 +80,10 @@ impl Operation for Task<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn eval<S: Simd>(mut self, simd: S) {
-        let blocks = blocks(self.weight.k());
-        for block in 0..blocks {
-            let ks = part(self.weight.k(), blocks, block);
-            for i in 0..self.run.panels.len() {
-                let step = Step { ks: ks.clone(), first: block == 0, last: block + 1 == blocks };
-                self.panel(simd, i, &step);
-            }
+    fn eval<S: Simd>(self, simd: S) {
+        match self.weight.width() / S::LANES {
+            3 => self.run::<S, 3>(simd),
+            _ => self.run::<S, 2>(simd),
         }
     }
 }
@@ -97,16 +96,29 @@ struct Step {
 }
 
 impl Task<'_> {
+    /// All of it, with panels of V vectors.
+    #[inline(always)]
+    fn run<S: Simd, const V: usize>(mut self, simd: S) {
+        let blocks = blocks(self.weight.k());
+        for block in 0..blocks {
+            let ks = part(self.weight.k(), blocks, block);
+            for i in 0..self.run.panels.len() {
+                let step = Step { ks: ks.clone(), first: block == 0, last: block + 1 == blocks };
+                self.panel::<S, V>(simd, i, &step);
+            }
+        }
+    }
+
     /// The rows of the run times a block of its panel `i`.
     #[inline(always)]
-    fn panel<S: Simd>(&mut self, simd: S, i: usize, step: &Step) {
+    fn panel<S: Simd, const V: usize>(&mut self, simd: S, i: usize, step: &Step) {
         let Step { ks, first, last } = step;
-        let (weight, width) = (self.weight, panel_width::<S>());
+        let (weight, width) = (self.weight, V * S::LANES);
         let p = self.run.panels.start + i;
         let panel = &weight.panel(p)[ks.start * width..ks.end * width];
         let next_panel = panel.as_ptr().wrapping_add(weight.k() * width);
         let cols = p * width..weight.n().min((p + 1) * width);
-        let (tile_len, next_step) = (tile_rows::<S>() * width, width.div_ceil(self.tiles));
+        let (tile_len, next_step) = (tile_rows::<S>(V) * width, width.div_ceil(self.tiles));
         let a_stride = self.a.row_stride();
         let a = self.a.data().get(self.run.rows.start * a_stride + ks.start..);
         for t in self.cut.panel_tiles(&self.run, i) {
@@ -121,12 +133,12 @@ impl Task<'_> {
             if *last {
                 prefetch_rows(simd, self.out, rows.clone(), cols.clone());
             }
-            tile.multiply(simd, rows.len(), sums, !first);
+            tile.multiply::<S, V>(simd, rows.len(), sums, !first);
             if *last {
                 // SAFETY: the tiles of all runs are disjoint, and each is finished once.
                 #[allow(unsafe_code)]
                 unsafe {
-                    self.epilogue.finish(simd, sums, self.out, rows, cols.clone());
+                    self.epilogue.finish::<S, V>(simd, sums, self.out, rows, cols.clone());
                 }
             }
         }
@@ -137,7 +149,8 @@ impl Task<'_> {
 #[inline(always)]
 fn prefetch_rows<S: Simd>(simd: S, out: &Blocks<'_>, rows: Range<usize>, cols: Range<usize>) {
     for r in rows {
-        simd.prefetch(out.address(r, cols.start));
-        simd.prefetch(out.address(r, cols.start + S::LANES));
+        for column in cols.clone().step_by(S::LANES) {
+            simd.prefetch(out.address(r, column));
+        }
     }
 }

@@ -3,7 +3,6 @@
 //! bias and scale are vectors [N] over the columns; the residual is what `out` held. In place of an absent
 //! one a bias of 0 is added, a scale of 1 multiplied, neither of which changes a sum (sums are never −0).
 
-use super::tile::panel_width;
 use crate::Activation;
 use crate::matrix::Blocks;
 use crate::profile::OpEpilogue;
@@ -36,7 +35,7 @@ impl Epilogue<'_> {
     /// No element of the tile may be lent already.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn finish<S: Simd>(
+    pub(super) unsafe fn finish<S: Simd, const V: usize>(
         &self,
         simd: S,
         sums: &mut [f32],
@@ -44,34 +43,34 @@ impl Epilogue<'_> {
         rows: Range<usize>,
         cols: Range<usize>,
     ) {
-        let sums = &mut sums[..rows.len() * panel_width::<S>()];
+        let sums = &mut sums[..rows.len() * V * S::LANES];
         let bias = self.bias.map(|bias| &bias[cols.clone()]);
         if let Some(activation) = self.activation {
-            simd.call(Activated { activation, bias, sums: &mut *sums });
+            simd.call(Activated::<V> { activation, bias, sums: &mut *sums });
         }
         let bias = bias.filter(|_| self.activation.is_none());
         let scale = self.scale.map(|scale| &scale[cols.clone()]);
-        simd.call(Finish { sums, bias, scale, accumulate: self.accumulate, out, rows, cols });
+        simd.call(Finish::<V> { sums, bias, scale, accumulate: self.accumulate, out, rows, cols });
     }
 }
 
 /// `sums = act(sums + bias)`.
-struct Activated<'a> {
+struct Activated<'a, const V: usize> {
     activation: Activation,
     bias: Option<&'a [f32]>,
     /// [rows, W].
     sums: &'a mut [f32],
 }
 
-impl Operation for Activated<'_> {
+impl<const V: usize> Operation for Activated<'_, V> {
     type Output = ();
 
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd>(self, simd: S) {
-        let bias = load_pair(simd, self.bias, 0.0);
-        for row in self.sums.chunks_exact_mut(panel_width::<S>()) {
-            for v in 0..2 {
+        let bias = load_columns::<S, V>(simd, self.bias, 0.0);
+        for row in self.sums.chunks_exact_mut(V * S::LANES) {
+            for v in 0..V {
                 let sums = &mut row[v * S::LANES..];
                 simd.store(simd.add(simd.load(sums), bias[v]), sums);
             }
@@ -81,7 +80,7 @@ impl Operation for Activated<'_> {
 }
 
 /// `out = (sums + bias) · scale [+ out]`.
-struct Finish<'a> {
+struct Finish<'a, const V: usize> {
     /// [rows, W].
     sums: &'a [f32],
     bias: Option<&'a [f32]>,
@@ -92,19 +91,20 @@ struct Finish<'a> {
     cols: Range<usize>,
 }
 
-impl Operation for Finish<'_> {
+impl<const V: usize> Operation for Finish<'_, V> {
     type Output = ();
 
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd>(self, simd: S) {
-        let (bias, scale) = (load_pair(simd, self.bias, 0.0), load_pair(simd, self.scale, 1.0));
-        let whole = self.cols.len() == panel_width::<S>();
-        for (r, sums) in self.rows.zip(self.sums.chunks_exact(panel_width::<S>())) {
+        let (bias, scale) =
+            (load_columns::<S, V>(simd, self.bias, 0.0), load_columns::<S, V>(simd, self.scale, 1.0));
+        let whole = self.cols.len() == V * S::LANES;
+        for (r, sums) in self.rows.zip(self.sums.chunks_exact(V * S::LANES)) {
             // SAFETY: by the caller of `finish` nobody else has the tile; its rows are lent one after the other.
             #[allow(unsafe_code)]
             let out = unsafe { self.out.row(r, self.cols.clone()) };
-            for v in 0..2 {
+            for v in 0..V {
                 let sum = simd.mul(simd.add(simd.load(&sums[v * S::LANES..]), bias[v]), scale[v]);
                 if whole {
                     let out = &mut out[v * S::LANES..];
@@ -120,7 +120,10 @@ impl Operation for Finish<'_> {
 
 /// The values of a panel's columns, `fill` where there are none.
 #[inline(always)]
-fn load_pair<S: Simd>(simd: S, values: Option<&[f32]>, fill: f32) -> [S::Vec; 2] {
-    let (first, second) = values.map_or((&[][..], &[][..]), |v| v.split_at(v.len().min(S::LANES)));
-    [simd.load_part(first, fill), simd.load_part(second, fill)]
+fn load_columns<S: Simd, const V: usize>(simd: S, values: Option<&[f32]>, fill: f32) -> [S::Vec; V] {
+    let mut columns = [simd.splat(fill); V];
+    for (column, values) in columns.iter_mut().zip(values.unwrap_or_default().chunks(S::LANES)) {
+        *column = simd.load_part(values, fill);
+    }
+    columns
 }

@@ -115,8 +115,9 @@ fn assert_products(cases: impl Iterator<Item = Case>) {
 
 #[test]
 fn products_are_right_around_the_edges_of_tiles_and_panels() {
-    let rows = [0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13, 24, 25];
-    let cols = [0, 1, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 65];
+    let rows = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 24, 25];
+    // Multiples of 24 and 48 have panels of three vectors.
+    let cols = [0, 1, 3, 7, 8, 9, 15, 16, 17, 24, 31, 32, 33, 48, 65, 96];
     assert_products(rows.iter().flat_map(|&m| cols.iter().map(move |&n| Case::dense(m, n, 19))));
 }
 
@@ -149,8 +150,11 @@ fn rows_in_the_same_cache_set_are_right() {
 
 #[test]
 fn every_combination_of_bias_scale_and_residual_is_applied_in_order() {
-    for (ctx, k) in contexts().iter().flat_map(|ctx| [0, 19, 1000].map(|k| (ctx, k))) {
-        let case = Case::dense(14, 37, k);
+    for (ctx, (n, k)) in contexts()
+        .iter()
+        .flat_map(|ctx| [(37, 0), (37, 19), (37, 1000), (48, 19), (48, 1000)].map(|nk| (ctx, nk)))
+    {
+        let case = Case::dense(14, n, k);
         let (bias, scale, before) = (hash32(4, case.n), hash32(5, case.n), case.output());
         let sums = case.run(ctx, &Epilogue::default());
         for bits in 0..16 {
@@ -174,7 +178,7 @@ fn every_combination_of_bias_scale_and_residual_is_applied_in_order() {
 
 #[test]
 fn every_activation_follows_the_bias() {
-    let case = Case::dense(13, 35, 19);
+    let case = Case::dense(13, 48, 19);
     let bias = hash32(4, case.n);
     for (ctx, activation) in
         contexts().iter().flat_map(|ctx| Activation::all().into_iter().map(move |a| (ctx, a)))
@@ -193,7 +197,14 @@ fn bits(x: &[f32]) -> Vec<u32> {
 
 #[test]
 fn a_row_alone_equals_the_row_in_a_batch_to_the_bit() {
-    for (m, n, k, gap) in [(257, 35, 70, 0), (40, 67, 1537, 0), (30, 33, 1024, 0), (30, 33, 1017, 7)] {
+    for (m, n, k, gap) in [
+        (257, 35, 70, 0),
+        (257, 48, 70, 0),
+        (40, 67, 1537, 0),
+        (40, 96, 1537, 0),
+        (30, 33, 1024, 0),
+        (30, 33, 1017, 7),
+    ] {
         let case = Case { m, n, k, gap };
         let (bias, (a, weight)) = (hash32(4, n), case.operands());
         let epilogue =
@@ -218,7 +229,12 @@ fn a_row_alone_equals_the_row_in_a_batch_to_the_bit() {
 
 #[test]
 fn threads_change_no_bit() {
-    for case in [Case::dense(257, 200, 70), Case::dense(1, 700, 1600), Case::dense(600, 40, 513)] {
+    for case in [
+        Case::dense(257, 200, 70),
+        Case::dense(257, 192, 800),
+        Case::dense(1, 700, 1600),
+        Case::dense(600, 40, 513),
+    ] {
         let outputs: Vec<(Isa, Vec<u32>)> =
             contexts().iter().map(|ctx| (ctx.isa(), bits(&case.run(ctx, &Epilogue::default())))).collect();
         for (isa, output) in &outputs {

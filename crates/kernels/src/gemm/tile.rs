@@ -1,18 +1,18 @@
-//! The tile: R rows of `a` times one panel, all R × 2 vectors of sums in registers.
+//! The tile: R rows of `a` times one panel of V vectors, all R × V vectors of sums in registers.
 //!
 //! ```text
-//! for k in block:  b0, b1 = panel[k];  for r in 0..R:  x = splat a[r, k];  sums[r] += x·b0, x·b1
+//! for k in block:  b = panel[k] (V vectors);  for r in 0..R:  x = splat a[r, k];  sums[r] += x·b
 //! ```
-//! R is a constant, as sums must be registers. The largest R leaves room for b0, b1 and x: 12 with 32 registers (24
-//! sums; more would gain nothing), 6 with 16, 3 at the portable level of
-//! x86-64 (`simd/rows.rs`). `a` is read in place.
+//! R and V are constants, as sums must be registers. The largest R leaves room for b and x: 8 × 3 or 12 × 2 with 32 registers,
+//! 4 × 3 or 6 × 2 with 16, 3 × 2 at the portable level of x86-64 (`simd/rows.rs`). Three vectors take fewer loads for as
+//! many products, which is 1.5 % faster, but would be wasted on N that they do not divide. `a` is read in place.
 
 use crate::simd::{RowOperation, Simd, call_rows};
 
-/// Columns of a panel: two vectors.
+/// Vectors of a panel of a weight with `n` outputs: three where they divide it, else two.
 #[inline(always)]
-pub(super) const fn panel_width<S: Simd>() -> usize {
-    2 * S::LANES
+pub(super) const fn panel_vectors<S: Simd>(n: usize) -> usize {
+    if S::REGISTERS >= 16 && n > 0 && n.is_multiple_of(3 * S::LANES) { 3 } else { 2 }
 }
 
 /// What a tile multiplies.
@@ -36,49 +36,54 @@ pub(super) struct Tile<'a> {
 impl Tile<'_> {
     /// `sums[..rows * W]` = the products of `rows` rows (1..=`tile_rows`), or added to it.
     #[inline(always)]
-    pub(super) fn multiply<S: Simd>(self, simd: S, rows: usize, sums: &mut [f32], add: bool) {
-        call_rows(simd, rows, Multiply { tile: self, sums, add });
+    pub(super) fn multiply<S: Simd, const V: usize>(self, simd: S, rows: usize, sums: &mut [f32], add: bool) {
+        call_rows(simd, rows, Multiply::<V> { tile: self, sums, add });
     }
 }
 
 /// See [`Tile::multiply`].
-struct Multiply<'a> {
+struct Multiply<'a, const V: usize> {
     tile: Tile<'a>,
     sums: &'a mut [f32],
     add: bool,
 }
 
-impl RowOperation for Multiply<'_> {
+impl<const V: usize> RowOperation for Multiply<'_, V> {
+    const VECTORS: usize = V;
+
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
         let Tile { a, a_stride, panel, depth, next, next_step } = self.tile;
-        let width = panel_width::<S>();
+        let width = V * S::LANES;
         // Saturating: a product that wrapped would pass.
         let fits = panel.len() >= depth.saturating_mul(width)
             && a.len() >= (R - 1).saturating_mul(a_stride).saturating_add(depth);
         assert!(fits || depth == 0, "tile out of bounds");
         assert!(self.sums.len() >= R * width, "sums of a tile");
         let (a, panel, sums) = (a.as_ptr(), panel.as_ptr(), self.sums.as_mut_ptr());
-        let mut acc = [[simd.splat(0.0); 2]; R];
+        let mut acc = [[simd.splat(0.0); V]; R];
         for k in 0..depth {
             simd.prefetch(next.wrapping_add(k * next_step));
             // SAFETY: k < depth and r < R, so both addresses are within the slices, by the assertion.
             #[allow(unsafe_code)]
             unsafe {
-                let b0 = simd.load_ptr(panel.add(k * width));
-                let b1 = simd.load_ptr(panel.add(k * width + S::LANES));
+                let mut b = [simd.splat(0.0); V];
+                for v in 0..V {
+                    b[v] = simd.load_ptr(panel.add(k * width + v * S::LANES));
+                }
                 for r in 0..R {
                     let x = simd.splat(*a.add(r * a_stride + k));
-                    acc[r][0] = simd.mul_add(x, b0, acc[r][0]);
-                    acc[r][1] = simd.mul_add(x, b1, acc[r][1]);
+                    for v in 0..V {
+                        acc[r][v] = simd.mul_add(x, b[v], acc[r][v]);
+                    }
                 }
             }
         }
         // Short loops of constant length, so that they are unrolled: indexed otherwise, the sums would live in memory.
         for r in 0..R {
-            for v in 0..2 {
-                // SAFETY: r < R and v < 2, so the address is within the sums, by the assertion.
+            for v in 0..V {
+                // SAFETY: r < R and v < V, so the address is within the sums, by the assertion.
                 #[allow(unsafe_code)]
                 unsafe {
                     let place = sums.add(r * width + v * S::LANES);

@@ -1,11 +1,11 @@
-//! The packed weight: panels of W columns of the output, W = 2 vectors of the instruction set.
+//! The packed weight: panels of W columns of the output, W = 2 or 3 vectors of the instruction set (`tile.rs`).
 //!
 //! ```text
 //! weight[n, k]  →  data[p][k][c],  n = p·W + c;  columns past N are 0
 //! ```
 //! so that a tile reads one panel front to back, W floats for each k, 64-byte aligned.
 
-use super::tile::panel_width;
+use super::tile::panel_vectors;
 use crate::aligned::AlignedFloats;
 use crate::simd::{Operation, Simd};
 use crate::{Context, Isa};
@@ -40,7 +40,7 @@ impl PackedWeight {
         let len = weights.iter().map(|weight| weight.len()).sum();
         assert_eq!(Some(len), n.checked_mul(k), "weight of {n}x{k}");
         assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
-        let width = ctx.dispatch(PanelWidth);
+        let width = ctx.dispatch(PanelWidth { n });
         let panel_len = width * k;
         let mut data = AlignedFloats::in_huge_pages(n.div_ceil(width) * panel_len);
         if panel_len > 0 {
@@ -93,15 +93,17 @@ impl PackedWeight {
     }
 }
 
-/// Asks a level for the width of its panels.
-struct PanelWidth;
+/// Asks a level for the width of its panels of a weight.
+struct PanelWidth {
+    n: usize,
+}
 
 impl Operation for PanelWidth {
     type Output = usize;
 
     #[inline(always)]
     fn eval<S: Simd>(self, _simd: S) -> usize {
-        panel_width::<S>()
+        panel_vectors::<S>(self.n) * S::LANES
     }
 }
 

@@ -8,15 +8,19 @@ use super::{Operation, Simd};
 /// The most rows of a tile at any level.
 const MAX_TILE_ROWS: usize = 12;
 
-/// The most rows of a tile of sums that is two vectors wide, beside two vectors and a broadcast value.
+/// The most rows of a tile of sums that is so many vectors wide, beside a row of vectors and a broadcast value: 24 sums where there are
+/// 32 registers, as more gain nothing.
 #[inline(always)]
-pub(crate) const fn tile_rows<S: Simd>() -> usize {
-    let rows = (S::REGISTERS - 3) / 2;
-    if rows < MAX_TILE_ROWS { rows } else { MAX_TILE_ROWS }
+pub(crate) const fn tile_rows<S: Simd>(vectors: usize) -> usize {
+    let (rows, most) = ((S::REGISTERS - 1 - vectors) / vectors, 2 * MAX_TILE_ROWS / vectors);
+    if rows < most { rows } else { most }
 }
 
 /// A computation over a constant number of rows.
 pub(crate) trait RowOperation {
+    /// Vectors of sums a row.
+    const VECTORS: usize;
+
     /// Does it. Must be `#[inline(always)]`.
     fn eval<S: Simd, const R: usize>(self, simd: S);
 }
@@ -33,7 +37,7 @@ impl<O: RowOperation, const R: usize> Operation for OfRows<O, R> {
     }
 }
 
-/// Runs an operation of so many rows (1..=[`tile_rows`]), as a function of its own.
+/// Runs an operation of so many rows (1..=[`tile_rows`], 12 at most), as a function of its own.
 #[inline(always)]
 pub(crate) fn call_rows<S: Simd, O: RowOperation>(simd: S, rows: usize, operation: O) {
     match rows {
@@ -42,12 +46,13 @@ pub(crate) fn call_rows<S: Simd, O: RowOperation>(simd: S, rows: usize, operatio
         3 => simd.call(OfRows::<O, 3>(operation)),
         4 => simd.call(OfRows::<O, 4>(operation)),
         // What a level never reaches is not compiled for it.
-        _ if tile_rows::<S>() < 5 => unreachable!("a tile of {rows} rows"),
+        _ if tile_rows::<S>(O::VECTORS) < 5 => unreachable!("a tile of {rows} rows"),
         5 => simd.call(OfRows::<O, 5>(operation)),
         6 => simd.call(OfRows::<O, 6>(operation)),
-        _ if tile_rows::<S>() < 7 => unreachable!("a tile of {rows} rows"),
+        _ if tile_rows::<S>(O::VECTORS) < 7 => unreachable!("a tile of {rows} rows"),
         7 => simd.call(OfRows::<O, 7>(operation)),
         8 => simd.call(OfRows::<O, 8>(operation)),
+        _ if tile_rows::<S>(O::VECTORS) < 9 => unreachable!("a tile of {rows} rows"),
         9 => simd.call(OfRows::<O, 9>(operation)),
         10 => simd.call(OfRows::<O, 10>(operation)),
         11 => simd.call(OfRows::<O, 11>(operation)),
