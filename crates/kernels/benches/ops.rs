@@ -110,7 +110,7 @@ impl<'a> Report<'a> {
                 &qkv,
                 &mut p,
                 &mut MatMut::new(&mut out, rows, width),
-            )
+            );
         });
         // The twin of one head is enough of it.
         let one = AttentionShape { batch: 1, heads: 1, ..*shape };
@@ -163,7 +163,7 @@ impl<'a> Report<'a> {
         let (x, weight, bias) = (hash32(1, rows * d), hash32(2, d), hash32(3, d));
         let (mut out, mut want) = (vec![0.0; x.len()], vec![0.0; x.len()]);
         let seconds = best_seconds(|| {
-            layer_norm(self.ctx, &x, &weight, &bias, 1e-6, &mut MatMut::new(&mut out, rows, d))
+            layer_norm(self.ctx, &x, &weight, &bias, 1e-6, &mut MatMut::new(&mut out, rows, d));
         });
         reference::layer_norm(&x, &weight, &bias, 1e-6, &mut want);
         assert_close("layer norm", &out, &want, LAYER_NORM_MAX_ABS);
