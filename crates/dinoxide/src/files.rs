@@ -93,7 +93,7 @@ where
     I: IntoIterator<Item: AsRef<Path> + Sync>,
 {
     let (paths, window) = (paths.into_iter().fuse(), Window::new());
-    Run { runner, processor, options, paths, map, pending: VecDeque::new(), window }
+    Run { runner, processor, options, paths, map, pending: VecDeque::new(), window, broken: false }
 }
 
 /// The state between two results.
@@ -107,6 +107,8 @@ struct Run<'a, R, I: Iterator, F, T> {
     pending: VecDeque<I::Item>,
     /// What became of them.
     window: Window<T>,
+    /// A panic came out of `advance`: what it left cannot be gone on with.
+    broken: bool,
 }
 
 impl<R, I, F, T> Iterator for Run<'_, R, I, F, T>
@@ -124,10 +126,12 @@ where
             }
             let missing = most_ahead(self.options.batch).saturating_sub(self.pending.len());
             self.pending.extend(self.paths.by_ref().take(missing));
-            if self.pending.is_empty() {
+            if self.pending.is_empty() || self.broken {
                 return None;
             }
+            self.broken = true;
             self.advance();
+            self.broken = false;
         }
     }
 }
@@ -298,6 +302,37 @@ mod tests {
         window.enter(0, Ok('c'));
         assert_eq!(ready(&mut window), "cd");
         assert_eq!(ready(&mut window), "");
+    }
+
+    /// Panics at every picture.
+    struct Panicking(Model);
+
+    impl Runner for Panicking {
+        type Outputs = ();
+
+        fn base(&self) -> &Model {
+            &self.0
+        }
+
+        fn run(&self, _: &Inputs<'_>) -> Result<(), Error> {
+            panic!("of the test")
+        }
+
+        fn into_items((): ()) -> Vec<()> {
+            vec![()]
+        }
+    }
+
+    #[test]
+    fn after_a_panic_of_the_runner_nothing_more_comes() {
+        use std::panic::{AssertUnwindSafe, catch_unwind};
+        let processor = ImageProcessor::from_pretrained(crate::BUILTIN_TINY).unwrap();
+        let runner = Panicking(Model::from_pretrained(crate::BUILTIN_TINY).unwrap());
+        let picture = format!("{}/../../pictures/chelsea.png", env!("CARGO_MANIFEST_DIR"));
+        let paths = [picture.as_str(), picture.as_str(), "no such picture", picture.as_str()];
+        let mut run = run_files(&runner, &processor, FileOptions { batch: 1, ..FileOptions::plain() }, paths);
+        assert!(catch_unwind(AssertUnwindSafe(|| run.next())).is_err());
+        assert!(run.next().is_none());
     }
 
     #[test]

@@ -213,6 +213,30 @@ mod tests {
         }
     }
 
+    /// Panics when it is dropped.
+    struct Grenade;
+
+    impl Drop for Grenade {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+
+    #[test]
+    fn panics_whose_payloads_panic_again_do_not_break_the_pool() {
+        let pool = Pool::new(3).unwrap();
+        for _ in 0..20 {
+            let caught =
+                catch_unwind(AssertUnwindSafe(|| pool.for_each(100, |_| std::panic::panic_any(Grenade))));
+            std::mem::forget(caught.unwrap_err());
+            let runs = AtomicUsize::new(0);
+            pool.for_each(100, |_| {
+                runs.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(runs.into_inner(), 100);
+        }
+    }
+
     #[test]
     fn a_panic_of_a_task_reaches_the_caller_and_the_threads_go_on() {
         let pool = Pool::new(3).unwrap();

@@ -106,7 +106,13 @@ impl<'a> Job<'a> {
             }
         };
         if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
-            self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(payload);
+            let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+            match &*first {
+                None => *first = Some(payload),
+                // Leaked: to drop what somebody else panicked with could panic in turn, and unwind out of the pool.
+                Some(_) => std::mem::forget(payload),
+            }
+            drop(first);
             while self.claim(home).is_some() {}
         }
     }
