@@ -19,19 +19,17 @@ mod eager;
 mod fused;
 mod head;
 mod panel;
-mod shared;
 #[cfg(test)]
 mod tests;
 mod tile;
 
-use crate::matrix::{product, span};
+use crate::matrix::{Blocks, product, span};
 use crate::profile::Op;
 use crate::simd::{Operation, Simd};
 use crate::{Context, MatMut};
 use eager::Eager;
 use fused::{Fused, MAX_PANELS};
 use head::Head;
-use shared::SharedRows;
 use std::ops::Range;
 
 /// The sizes of an attention.
@@ -84,9 +82,9 @@ pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut
     check(shape, qkv, out);
     assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
     let _span = ctx.span(|| shape.into());
-    let (out_stride, out) = (out.row_stride(), SharedRows::new(out.span()));
+    let out = Blocks::new(out);
     for_each_panels(ctx, shape, |index, panels| {
-        let head = Head::new(shape, qkv, out_stride, index);
+        let head = Head::new(shape, qkv, index);
         for start in panels.clone().step_by(MAX_PANELS) {
             let panels = start..panels.end.min(start + MAX_PANELS);
             ctx.dispatch(Fused { ctx, head, panels, out: &out });
@@ -115,10 +113,12 @@ pub fn attention_with_probabilities(
         "dropout of {shape:?}"
     );
     let _span = ctx.span(|| Op::Attention { batch, heads, tokens, head_dim: shape.head_dim, eager: true });
-    let (out_stride, out) = (out.row_stride(), SharedRows::new(out.span()));
-    let probabilities = SharedRows::new(probabilities);
+    // Fewer than the floats, which could be counted.
+    let rows = product(&[batch, heads, tokens]).unwrap_or(0);
+    let mut probabilities = MatMut::new(&mut probabilities[..rows * tokens], rows, tokens);
+    let (out, probabilities) = (Blocks::new(out), Blocks::new(&mut probabilities));
     for_each_panels(ctx, shape, |index, panels| {
-        let head = Head::new(shape, qkv, out_stride, index);
+        let head = Head::new(shape, qkv, index);
         for panel in panels {
             ctx.dispatch(Eager { ctx, head, panel, out: &out, probabilities: &probabilities });
         }

@@ -196,6 +196,12 @@ pub fn row_stride(cols: usize) -> usize {
     if cols > 0 && cols.is_multiple_of(HALF_A_SET) { cols + LINE } else { cols }
 }
 
+/// Part `i` of `total` things dealt into `parts` ranges whose lengths differ by at most one.
+#[inline(always)]
+pub(crate) fn part(total: usize, parts: usize, i: usize) -> Range<usize> {
+    total * i / parts..total * (i + 1) / parts
+}
+
 /// A matrix to write whose blocks different threads may write at once.
 pub(crate) struct Blocks<'a> {
     start: *mut f32,
@@ -243,6 +249,17 @@ impl<'a> Blocks<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_cover_everything_evenly() {
+        for (total, parts) in [(0, 1), (1, 1), (257, 22), (36, 5), (3, 7)] {
+            let ranges: Vec<_> = (0..parts).map(|i| part(total, parts, i)).collect();
+            assert!(ranges.windows(2).all(|w| w[0].end == w[1].start));
+            assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, total));
+            let lengths = || ranges.iter().map(ExactSizeIterator::len);
+            assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
+        }
+    }
 
     #[test]
     fn blocks_of_a_strided_matrix_leave_the_gaps_alone() {

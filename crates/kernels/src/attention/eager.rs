@@ -2,8 +2,8 @@
 
 use super::head::Head;
 use super::panel::{Panel, StoreSums, mask_keys, panel_width, vectors};
-use super::shared::SharedRows;
 use crate::Context;
+use crate::matrix::Blocks;
 use crate::simd::{Operation, Simd};
 
 /// The score of a masked key: far below any other, and a number when multiplied.
@@ -14,9 +14,9 @@ pub(super) struct Eager<'a> {
     pub(super) ctx: &'a Context,
     pub(super) head: Head<'a>,
     pub(super) panel: usize,
-    pub(super) out: &'a SharedRows<'a>,
-    /// [B, A, S, S].
-    pub(super) probabilities: &'a SharedRows<'a>,
+    pub(super) out: &'a Blocks<'a>,
+    /// [B·A·S, S].
+    pub(super) probabilities: &'a Blocks<'a>,
 }
 
 impl Operation for Eager<'_> {
@@ -41,7 +41,7 @@ impl Operation for Eager<'_> {
             let inverse = 1.0 / panel.running.total[lane];
             // SAFETY: this is the row of a query of this panel of this head; no other task has it.
             #[allow(unsafe_code)]
-            let row = unsafe { probabilities.row(head.row(query), tokens) };
+            let row = unsafe { probabilities.row(head.row(query), 0..tokens) };
             for (key, (p, row)) in scores[lane..].iter_mut().step_by(width).zip(row).enumerate() {
                 *p = head.dropped(*p * inverse, query, key);
                 *row = *p;

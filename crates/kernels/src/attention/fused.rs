@@ -4,8 +4,8 @@
 
 use super::head::Head;
 use super::panel::{Panel, StoreSums, mask_keys, panel_width, vectors};
-use super::shared::SharedRows;
 use crate::Context;
+use crate::matrix::Blocks;
 use crate::simd::{Operation, Simd, tile_rows};
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(super) struct Fused<'a> {
     pub(super) ctx: &'a Context,
     pub(super) head: Head<'a>,
     pub(super) panels: Range<usize>,
-    pub(super) out: &'a SharedRows<'a>,
+    pub(super) out: &'a Blocks<'a>,
 }
 
 impl Operation for Fused<'_> {

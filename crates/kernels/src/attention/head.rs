@@ -1,6 +1,7 @@
 //! Where the rows of one head of one batch item are in q, k, v, the mask and the output.
 
 use super::{AttentionShape, Dropout, Qkv};
+use std::ops::Range;
 
 /// One head of one batch item.
 #[derive(Clone, Copy)]
@@ -14,16 +15,15 @@ pub(super) struct Head<'a> {
     pub(super) tokens: usize,
     pub(super) head_dim: usize,
     scale: f32,
-    /// Where query 0 is in `out`, and how far the next is.
-    out_start: usize,
-    out_stride: usize,
+    /// Where query 0 is in `out`: its row, and the first column of the head.
+    out: (usize, usize),
     /// b·A + h.
     pub(super) index: usize,
 }
 
 impl<'a> Head<'a> {
     /// Head `index` = b·A + h.
-    pub(super) fn new(shape: &AttentionShape, qkv: &Qkv<'a>, out_stride: usize, index: usize) -> Self {
+    pub(super) fn new(shape: &AttentionShape, qkv: &Qkv<'a>, index: usize) -> Self {
         let AttentionShape { heads, tokens, head_dim, scale, .. } = *shape;
         let (b, h) = (index / heads, index % heads);
         let start = b * tokens * qkv.row_stride + h * head_dim;
@@ -37,8 +37,7 @@ impl<'a> Head<'a> {
             tokens,
             head_dim,
             scale,
-            out_start: b * tokens * out_stride + h * head_dim,
-            out_stride,
+            out: (b * tokens, h * head_dim),
             index,
         }
     }
@@ -80,21 +79,22 @@ impl<'a> Head<'a> {
     #[inline(always)]
     pub(super) fn dropped(&self, p: f32, query: usize, key: usize) -> f32 {
         match self.dropout {
-            Some(Dropout { keep, scale }) if keep[self.row(query) + key] => p * scale,
+            Some(Dropout { keep, scale }) if keep[self.row(query) * self.tokens + key] => p * scale,
             Some(_) => 0.0,
             None => p,
         }
     }
 
-    /// Where a query's row of probabilities starts in [B, A, S, S].
+    /// A query's row of probabilities in [B·A·S, S].
     #[inline(always)]
     pub(super) fn row(&self, query: usize) -> usize {
-        (self.index * self.tokens + query) * self.tokens
+        self.index * self.tokens + query
     }
 
-    /// Where the row of a query of this head starts in `out`.
+    /// The place of a query in `out` [B·S, A·d]: its row, and the columns of this head.
     #[inline(always)]
-    pub(super) fn out_row(&self, query: usize) -> usize {
-        self.out_start + query * self.out_stride
+    pub(super) fn out_place(&self, query: usize) -> (usize, Range<usize>) {
+        let (first, column) = self.out;
+        (first + query, column..column + self.head_dim)
     }
 }

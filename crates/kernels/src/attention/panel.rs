@@ -6,9 +6,9 @@
 //! calculation for softmax", 2018).
 
 use super::head::Head;
-use super::shared::SharedRows;
 use super::tile::{Scores, Values};
 use crate::exp::exp2_of_nonpositive;
+use crate::matrix::Blocks;
 use crate::simd::{Operation, Simd};
 use std::ops::Range;
 
@@ -238,7 +238,7 @@ pub(super) struct StoreSums<'a> {
     pub(super) sums: &'a [f32],
     /// [queries], what each row is multiplied by.
     pub(super) factors: &'a [f32],
-    pub(super) out: &'a SharedRows<'a>,
+    pub(super) out: &'a Blocks<'a>,
 }
 
 impl Operation for StoreSums<'_> {
@@ -250,9 +250,10 @@ impl Operation for StoreSums<'_> {
         let (d, padded) = (head.head_dim, head.head_dim.next_multiple_of(S::LANES));
         let whole = d - d % S::LANES;
         for (lane, query) in queries.enumerate() {
+            let place = head.out_place(query);
             // SAFETY: this is the row of one query of one head; each is given to one task, which stores it once.
             #[allow(unsafe_code)]
-            let row = unsafe { out.row(head.out_row(query), d) };
+            let row = unsafe { out.row(place.0, place.1) };
             let (sums, factor) = (&sums[lane * padded..][..padded], simd.splat(factors[lane]));
             for c in (0..whole).step_by(S::LANES) {
                 simd.store(simd.mul(simd.load(&sums[c..]), factor), &mut row[c..]);

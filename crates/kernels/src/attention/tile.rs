@@ -7,7 +7,8 @@
 //! So a key's score for many queries is one vector, and a softmax over keys needs no sum across lanes.
 
 use super::panel::panel_width;
-use crate::simd::{RowOperation, Simd, call_rows, tile_rows};
+use crate::matrix::part;
+use crate::simd::{RowOperation, Simd, add_products, call_rows, load_row, store_rows, tile_rows};
 
 /// Keys of a block, times the queries of a panel.
 pub(super) struct Scores<'a> {
@@ -27,14 +28,14 @@ impl Scores<'_> {
         let width = panel_width::<S>();
         let tiles = count.div_ceil(tile_rows::<S>(2));
         for tile in 0..tiles {
-            let (first, end) = (count * tile / tiles, count * (tile + 1) / tiles);
+            let rows = part(count, tiles, tile);
             let tile = ScoresTile::<V> {
-                keys: &self.keys[first * self.stride..],
+                keys: &self.keys[rows.start * self.stride..],
                 stride: self.stride,
                 queries: self.queries,
-                scores: &mut self.scores[first * width..end * width],
+                scores: &mut self.scores[rows.start * width..rows.end * width],
             };
-            call_rows(simd, end - first, tile);
+            call_rows(simd, rows.len(), tile);
         }
     }
 }
@@ -51,7 +52,6 @@ impl<const V: usize> RowOperation for ScoresTile<'_, V> {
     const VECTORS: usize = 2;
 
     #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
         let (width, stride, depth) =
             (panel_width::<S>(), self.stride, self.queries.len() / panel_width::<S>());
@@ -59,30 +59,14 @@ impl<const V: usize> RowOperation for ScoresTile<'_, V> {
         assert!(self.scores.len() >= R * width, "scores of a tile");
         let (keys, queries, scores) = (self.keys.as_ptr(), self.queries.as_ptr(), self.scores.as_mut_ptr());
         let mut acc = [[simd.splat(0.0); V]; R];
-        for c in 0..depth {
-            let mut b = [simd.splat(0.0); V];
-            // SAFETY: c < depth, r < R and v·lanes < W, so all addresses are within the slices, by the assertions.
-            #[allow(unsafe_code)]
-            unsafe {
-                for v in 0..V {
-                    b[v] = simd.load_ptr(queries.add(c * width + v * S::LANES));
-                }
-                for r in 0..R {
-                    let x = simd.splat(*keys.add(r * stride + c));
-                    for v in 0..V {
-                        acc[r][v] = simd.mul_add(x, b[v], acc[r][v]);
-                    }
-                }
+        // SAFETY: c < depth, r < R and v·lanes < W, so all addresses are within the slices, by the assertions.
+        #[allow(unsafe_code)]
+        unsafe {
+            for c in 0..depth {
+                let b = load_row(simd, queries.add(c * width));
+                add_products(simd, keys.add(c), stride, b, &mut acc);
             }
-        }
-        for r in 0..R {
-            for v in 0..V {
-                // SAFETY: as above.
-                #[allow(unsafe_code)]
-                unsafe {
-                    simd.store_ptr(acc[r][v], scores.add(r * width + v * S::LANES));
-                }
-            }
+            store_rows(simd, acc, scores, width);
         }
     }
 }
@@ -111,8 +95,8 @@ impl Values<'_> {
         let whole = self.head_dim - self.head_dim % S::LANES;
         let tiles = queries.div_ceil(tile_rows::<S>(2));
         for tile in 0..tiles {
-            let (first, end) = (queries * tile / tiles, queries * (tile + 1) / tiles);
-            let (at, rows) = (Place { query: first, column: 0, keys, padded }, end - first);
+            let rows = part(queries, tiles, tile);
+            let (at, rows) = (Place { query: rows.start, column: 0, keys, padded }, rows.len());
             for column in (0..pairs).step_by(2 * S::LANES) {
                 call_rows(simd, rows, ValuesTile::<2, false> { at: Place { column, ..at }, of: &mut self });
             }
@@ -177,35 +161,17 @@ impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PA
                 }
             }
         }
-        for key in 0..keys {
-            let mut b = [simd.splat(0.0); V];
-            if PART {
-                b[0] = simd.load_part(&values[key * stride..][..columns], 0.0);
+        // SAFETY: key < keys, r < R and v < V, so all addresses are within the slices, by the assertions.
+        #[allow(unsafe_code)]
+        unsafe {
+            for key in 0..keys {
+                let b = match PART {
+                    true => [simd.load_part(&values[key * stride..][..columns], 0.0); V],
+                    false => load_row(simd, rows.add(key * stride)),
+                };
+                add_products(simd, p.add(key * width), 1, b, &mut acc);
             }
-            // SAFETY: key < keys, r < R and v < V, so all addresses are within the slices, by the assertions.
-            #[allow(unsafe_code)]
-            unsafe {
-                if !PART {
-                    for v in 0..V {
-                        b[v] = simd.load_ptr(rows.add(key * stride + v * S::LANES));
-                    }
-                }
-                for r in 0..R {
-                    let x = simd.splat(*p.add(key * width + r));
-                    for v in 0..V {
-                        acc[r][v] = simd.mul_add(x, b[v], acc[r][v]);
-                    }
-                }
-            }
-        }
-        for r in 0..R {
-            for v in 0..V {
-                // SAFETY: as above.
-                #[allow(unsafe_code)]
-                unsafe {
-                    simd.store_ptr(acc[r][v], sums.add(r * padded + v * S::LANES));
-                }
-            }
+            store_rows(simd, acc, sums, padded);
         }
     }
 }

@@ -10,6 +10,7 @@
 //! Blocks of K depend on K alone, as they decide the order of sums; all else is free, and follows the caches: a panel
 //! of the weight and the rows of a part within an L2 cache of 1 MiB, a tile within L1. `benches/gemm.rs` measures them.
 
+use crate::matrix::part;
 use std::ops::Range;
 
 /// Up to here K is one block, without partial sums: the panel (96 KiB at 32 columns) and the rows of a part (264 · 3 KiB
@@ -30,12 +31,6 @@ const MAX_RUN_COLS: usize = 256;
 
 /// Multiplications of a unit: some 10 µs, by which threads may end apart.
 const UNIT_PRODUCTS: usize = 1 << 19;
-
-/// Part `i` of `total` things dealt into `parts` ranges whose lengths differ by at most one.
-#[inline(always)]
-pub(super) fn part(total: usize, parts: usize, i: usize) -> Range<usize> {
-    total * i / parts..total * (i + 1) / parts
-}
 
 /// Blocks of K; at least one, so that an epilogue runs even when K = 0.
 #[inline(always)]
@@ -141,17 +136,6 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_cover_everything_evenly() {
-        for (total, parts) in [(0, 1), (1, 1), (257, 22), (36, 5), (3, 7)] {
-            let ranges: Vec<_> = (0..parts).map(|i| part(total, parts, i)).collect();
-            assert!(ranges.windows(2).all(|w| w[0].end == w[1].start));
-            assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, total));
-            let lengths = || ranges.iter().map(ExactSizeIterator::len);
-            assert!(lengths().max().unwrap() - lengths().min().unwrap() <= 1);
-        }
-    }
 
     #[test]
     fn blocks_are_of_bounded_length() {

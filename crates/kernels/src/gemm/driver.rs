@@ -4,10 +4,10 @@
 //! panel's block is read once for all rows. Sums of one block stay in one tile's place; those of several wait in scratch
 //! memory. Rows of `a` are read in place: callers lay them out by [`crate::row_stride`].
 
-use super::blocking::{Cut, Run, Work, blocks, part};
+use super::blocking::{Cut, Run, Work, blocks};
 use super::tile::Tile;
 use super::{Epilogue, PackedWeight};
-use crate::matrix::Blocks;
+use crate::matrix::{Blocks, part};
 use crate::profile::Op;
 use crate::simd::{Operation, Simd, tile_rows};
 use crate::{Context, MatMut, MatRef};

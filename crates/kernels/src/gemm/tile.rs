@@ -7,7 +7,7 @@
 //! 4 × 3 or 6 × 2 with 16, 3 × 2 at the portable level of x86-64 (`simd/rows.rs`). Three vectors take fewer loads for as
 //! many products, which is 1.5 % faster, but would be wasted on N that they do not divide. `a` is read in place.
 
-use crate::simd::{RowOperation, Simd, call_rows};
+use crate::simd::{RowOperation, Simd, add_products, call_rows, load_row};
 
 /// Vectors of a panel of a weight with `n` outputs: three where they divide it, else two.
 #[inline(always)]
@@ -68,16 +68,8 @@ impl<const V: usize> RowOperation for Multiply<'_, V> {
             // SAFETY: k < depth and r < R, so both addresses are within the slices, by the assertion.
             #[allow(unsafe_code)]
             unsafe {
-                let mut b = [simd.splat(0.0); V];
-                for v in 0..V {
-                    b[v] = simd.load_ptr(panel.add(k * width + v * S::LANES));
-                }
-                for r in 0..R {
-                    let x = simd.splat(*a.add(r * a_stride + k));
-                    for v in 0..V {
-                        acc[r][v] = simd.mul_add(x, b[v], acc[r][v]);
-                    }
-                }
+                let b = load_row(simd, panel.add(k * width));
+                add_products(simd, a.add(k), a_stride, b, &mut acc);
             }
         }
         // Short loops of constant length, so that they are unrolled: indexed otherwise, the sums would live in memory.

@@ -21,5 +21,5 @@ mod vector;
 mod x86;
 
 pub(crate) use dispatch::{Level, Operation};
-pub(crate) use rows::{RowOperation, call_rows, tile_rows};
+pub(crate) use rows::{RowOperation, add_products, call_rows, load_row, store_rows, tile_rows};
 pub(crate) use vector::{Simd, map_in_place};

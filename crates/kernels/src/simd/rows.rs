@@ -60,3 +60,60 @@ pub(crate) fn call_rows<S: Simd, O: RowOperation>(simd: S, rows: usize, operatio
         _ => unreachable!("a tile of {rows} rows"),
     }
 }
+
+/// V vectors at an address.
+///
+/// # Safety
+/// The address must be valid for reading V · `LANES` floats.
+#[inline(always)]
+#[allow(unsafe_code, clippy::needless_range_loop)]
+pub(crate) unsafe fn load_row<S: Simd, const V: usize>(simd: S, from: *const f32) -> [S::Vec; V] {
+    let mut row = [simd.splat(0.0); V];
+    for v in 0..V {
+        // SAFETY: by the caller.
+        row[v] = unsafe { simd.load_ptr(from.add(v * S::LANES)) };
+    }
+    row
+}
+
+/// `sums[r] += a[r · stride] · b` for each of R rows.
+///
+/// # Safety
+/// The R addresses must be valid for reading.
+#[inline(always)]
+#[allow(unsafe_code, clippy::needless_range_loop)]
+pub(crate) unsafe fn add_products<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    a: *const f32,
+    stride: usize,
+    b: [S::Vec; V],
+    sums: &mut [[S::Vec; V]; R],
+) {
+    for r in 0..R {
+        // SAFETY: by the caller.
+        let x = simd.splat(unsafe { *a.add(r * stride) });
+        for v in 0..V {
+            sums[r][v] = simd.mul_add(x, b[v], sums[r][v]);
+        }
+    }
+}
+
+/// Stores R rows of V vectors, `stride` floats apart.
+///
+/// # Safety
+/// Each row's address must be valid for writing V · `LANES` floats.
+#[inline(always)]
+#[allow(unsafe_code, clippy::needless_range_loop)]
+pub(crate) unsafe fn store_rows<S: Simd, const R: usize, const V: usize>(
+    simd: S,
+    sums: [[S::Vec; V]; R],
+    to: *mut f32,
+    stride: usize,
+) {
+    for r in 0..R {
+        for v in 0..V {
+            // SAFETY: by the caller.
+            unsafe { simd.store_ptr(sums[r][v], to.add(r * stride + v * S::LANES)) };
+        }
+    }
+}
