@@ -1,10 +1,11 @@
 //! Hidden states and attentions of a forward: [`Record`] has room for those that were asked for, of the whole batch;
 //! [`Recorder`] fills in those of a group of items on the way.
 
-use crate::inputs::{Asked, MANY_PLACES};
+use crate::inputs::{Asked, ByPlace, MANY_PLACES};
 use dinoxide_kernels::{Buffer, Context, Group, Items};
 use ndarray::{Array, Array4, ArrayD, Dimension, IntoDimension, IxDyn};
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// The buffers of a batch. Those of the states, or of the attentions, of any known model have room without an allocation.
 type Buffers<'a> = SmallVec<[Items<'a>; 2 * MANY_PLACES]>;
@@ -32,6 +33,17 @@ impl Probabilities {
             (false, false) => Self::Fused,
         }
     }
+}
+
+/// How a batch is dealt out to threads, and what is kept of it.
+pub(crate) struct Split {
+    /// B.
+    pub(crate) batch: usize,
+    /// Items of a group.
+    pub(crate) per_group: usize,
+    /// By place: which hidden states are kept.
+    pub(crate) kept: ByPlace,
+    pub(crate) probabilities: Probabilities,
 }
 
 /// Room for what was asked for.
@@ -69,21 +81,22 @@ impl Record {
         }
     }
 
-    /// Calls `run` with the buffers of a batch: `first`, then the states that are kept, then the attentions.
-    pub(crate) fn with_buffers(
+    /// Calls `compute` for each group of items, on the context's threads, with a recorder of theirs, whose first buffer is a part
+    /// of `first`.
+    pub(crate) fn fill<'ctx>(
         &mut self,
-        batch: usize,
+        ctx: &'ctx Context,
+        split: &Split,
         first: &mut [f32],
-        run: impl FnOnce(&mut [Items<'_>]),
+        compute: impl Fn(Range<usize>, &mut Recorder<'_, '_, 'ctx>) + Sync,
     ) {
-        let first = Items::new(first, batch);
-        if self.states.is_empty() && self.attentions.is_empty() {
-            return run(&mut [first]);
-        }
         let states = self.states.iter_mut().flatten().filter_map(ArrayD::as_slice_mut);
         let attentions = self.attentions.iter_mut().filter_map(Array4::as_slice_mut);
-        let kept = states.chain(attentions).map(|data| Items::new(data, batch));
-        run(&mut std::iter::once(first).chain(kept).collect::<Buffers<'_>>());
+        let all = std::iter::once(first).chain(states).chain(attentions);
+        let mut buffers: Buffers<'_> = all.map(|data| Items::new(data, split.batch)).collect();
+        ctx.for_each_group(split.batch, split.per_group, &mut buffers, |group| {
+            compute(group.items(), &mut Recorder::new(group, split));
+        });
     }
 }
 
@@ -107,11 +120,12 @@ pub(crate) struct Recorder<'r, 'g, 'ctx> {
 const FIRST: usize = 0;
 
 impl<'r, 'g, 'ctx> Recorder<'r, 'g, 'ctx> {
-    /// For a group of the buffers that [`Record::with_buffers`] lent.
-    pub(crate) fn new(group: &'r mut Group<'g>, kept: &'r [bool], probabilities: Probabilities) -> Self {
+    /// For a group of the buffers of [`Record::fill`].
+    fn new(group: &'r mut Group<'g>, split: &'r Split) -> Self {
+        let Split { kept, probabilities, .. } = split;
         let states = kept.iter().filter(|kept| **kept).count();
         let (next, next_attentions) = (FIRST + 1, FIRST + 1 + states);
-        Self { group, kept, place: 0, next, probabilities, dropped: None, next_attentions }
+        Self { group, kept, place: 0, next, probabilities: *probabilities, dropped: None, next_attentions }
     }
 
     /// The first buffer.

@@ -14,14 +14,15 @@ use crate::{
     },
     memory::{self, Probe},
     pixels::{slice, standard},
-    record::{Probabilities, Record, Recorder},
+    record::{Probabilities, Record, Recorder, Split},
     shape::TokenShape,
     train::drop_path,
     weights::Weights,
 };
 use dinoxide_checkpoint::config::DINOv3ConvNextConfig;
-use dinoxide_kernels::{Context, Items};
+use dinoxide_kernels::Context;
 use ndarray::{ArrayView4, CowArray, Ix4};
+use std::ops::Range;
 
 /// A stage: downsampling, then layers.
 #[derive(Debug)]
@@ -48,12 +49,9 @@ const MODEL_TYPE: &str = "dinov3_convnext";
 struct Plan<'a> {
     /// Of the whole batch.
     shape: TokenShape,
+    split: Split,
     pixels: CowArray<'a, f32, Ix4>,
-    /// By place: which hidden states are kept.
-    kept: ByPlace,
     train: Option<&'a dyn Draws>,
-    /// Items of a group.
-    per_group: usize,
 }
 
 impl DINOv3ConvNext {
@@ -103,12 +101,11 @@ impl DINOv3ConvNext {
         let asked_states = wanted.is_some();
         let plan = self.plan(ctx, asked, wanted.unwrap_or_default())?;
         let mut record = self.room(&plan, outputs.begin(&plan.shape));
-        record.with_buffers(plan.shape.batch, outputs.tokens_mut(), |buffers| {
-            self.run(ctx, &plan, buffers, |map, recorder| {
-                let mut tokens = ctx.scratch(plan.shape.of_items(map.batch).len()); // [items, 1 + h·w, C]
-                pooled_first(map, &mut tokens);
-                layer_norm.forward(ctx, &tokens, recorder.first());
-            });
+        record.fill(ctx, &plan.split, outputs.tokens_mut(), |items, recorder| {
+            let map = self.run(ctx, &plan, items, recorder);
+            let mut tokens = ctx.scratch(plan.shape.of_items(map.batch).len()); // [items, 1 + h·w, C]
+            pooled_first(&map, &mut tokens);
+            layer_norm.forward(ctx, &tokens, recorder.first());
         });
         outputs.finish(record, asked_states, false);
         Ok(())
@@ -128,7 +125,7 @@ impl DINOv3ConvNext {
         let plan = self.plan(ctx, asked, kept.places())?;
         let mut record = self.room(&plan, Record::default());
         // Of the last map nothing else is wanted.
-        record.with_buffers(plan.shape.batch, &mut [], |buffers| self.run(ctx, &plan, buffers, |_, _| {}));
+        record.fill(ctx, &plan.split, &mut [], |items, recorder| drop(self.run(ctx, &plan, items, recorder)));
         let (grid, states) = (plan.shape.grid, record.states);
         let hidden_states = kept.hidden_states(&states);
         let maps = states.into_iter().zip(kept.chosen).filter(|(_, chosen)| *chosen);
@@ -148,13 +145,14 @@ impl DINOv3ConvNext {
         // Draws are made for the batch as a whole.
         let per_group = if train.is_some() { shape.batch } else { 1 };
         self.check_memory(&inputs.pixel_values, shape.batch.min(per_group * ctx.threads()))?;
-        Ok(Plan { shape, pixels: standard(&inputs.pixel_values), kept, train, per_group })
+        let split = Split { batch: shape.batch, per_group, kept, probabilities: Probabilities::Fused };
+        Ok(Plan { shape, split, pixels: standard(&inputs.pixel_values), train })
     }
 
     /// Room for what is kept: the picture, then the map of each stage.
     fn room(&self, plan: &Plan<'_>, mut record: Record) -> Record {
         let (batch, channels, height, width) = plan.pixels.dim();
-        record.keep_states(&plan.kept, |place| {
+        record.keep_states(&plan.split.kept, |place| {
             self.stages[..place].iter().fold(
                 [batch, channels, height, width],
                 |[.., height, width], stage| {
@@ -166,36 +164,32 @@ impl DINOv3ConvNext {
         record
     }
 
-    /// From pixels through all stages, a group of items at a time; `finish` gets the last map.
-    fn run(
+    /// The map of a group of items after all stages.
+    fn run<'ctx>(
         &self,
-        ctx: &Context,
+        ctx: &'ctx Context,
         plan: &Plan<'_>,
-        buffers: &mut [Items<'_>],
-        finish: impl Fn(&Map<'_>, &mut Recorder<'_, '_, '_>) + Sync,
-    ) {
+        items: Range<usize>,
+        recorder: &mut Recorder<'_, '_, 'ctx>,
+    ) -> Map<'ctx> {
         let (_, channels, height, width) = plan.pixels.dim();
         let picture_len = channels * height * width;
-        ctx.for_each_group(plan.shape.batch, plan.per_group, buffers, |group| {
-            let items = group.items();
-            let pixels = &slice(&plan.pixels)[items.start * picture_len..items.end * picture_len];
-            let mut recorder = Recorder::new(group, &plan.kept, Probabilities::Fused);
-            recorder.hidden_state(|state| state.copy_from_slice(pixels));
-            let mut map = self.stages[0].downsample.forward_pixels(ctx, pixels, (items.len(), height, width));
-            let mut first_layer = 0;
-            for (s, stage) in self.stages.iter().enumerate() {
-                if s > 0 {
-                    map = stage.downsample.forward(ctx, &map);
-                }
-                stage.forward_layers(ctx, &mut map, |layer| {
-                    let (branch, draws) = (first_layer + layer, plan.train?);
-                    drop_path(draws, branch, self.drop_path_rate(branch), items.len())
-                });
-                first_layer += stage.layers.len();
-                recorder.hidden_state(|state| channels_first(&map, state));
+        let pixels = &slice(&plan.pixels)[items.start * picture_len..items.end * picture_len];
+        recorder.hidden_state(|state| state.copy_from_slice(pixels));
+        let mut map = self.stages[0].downsample.forward_pixels(ctx, pixels, (items.len(), height, width));
+        let mut first_layer = 0;
+        for (s, stage) in self.stages.iter().enumerate() {
+            if s > 0 {
+                map = stage.downsample.forward(ctx, &map);
             }
-            finish(&map, &mut recorder);
-        });
+            stage.forward_layers(ctx, &mut map, |layer| {
+                let (branch, draws) = (first_layer + layer, plan.train?);
+                drop_path(draws, branch, self.drop_path_rate(branch), items.len())
+            });
+            first_layer += stage.layers.len();
+            recorder.hidden_state(|state| channels_first(&map, state));
+        }
+        map
     }
 
     /// The drop path rate of a layer; from 0 to `drop_path_rate` in equal steps.

@@ -20,13 +20,13 @@ use crate::{
     },
     outputs::{array3, token_map},
     pixels::standard,
-    record::{Probabilities, Record, Recorder},
+    record::{Probabilities, Record, Recorder, Split},
     shape::TokenShape,
     train::{TrainRates, dropout},
 };
-use dinoxide_kernels::{Context, Items};
+use dinoxide_kernels::{Buffer, Context};
 use ndarray::{Array2, Array4, ArrayD, CowArray, Ix4, s};
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 /// How a patch learns its place in the grid.
 #[derive(Debug)]
@@ -101,18 +101,14 @@ pub(crate) struct Vit {
 struct Plan<'a> {
     /// Of the whole batch.
     shape: TokenShape,
+    split: Split,
     pixels: CowArray<'a, f32, Ix4>,
-    /// By place: which hidden states are kept.
-    kept: ByPlace,
-    probabilities: Probabilities,
     places: Places,
     /// [B, N].
     masked_patches: Option<Mask<'a>>,
     /// [B, S].
     key_mask: Option<Mask<'a>>,
     train: Option<&'a dyn Draws>,
-    /// Items of a group.
-    per_group: usize,
 }
 
 impl Vit {
@@ -132,15 +128,14 @@ impl Vit {
         let asked_states = wanted.is_some();
         let plan = self.plan(ctx, asked, wanted.unwrap_or_default())?;
         let mut record = self.room(&plan, outputs.begin(&plan.shape));
-        record.with_buffers(plan.shape.batch, outputs.tokens_mut(), |buffers| {
-            self.run(ctx, &plan, buffers, |tokens, recorder| {
-                self.norm.forward(ctx, tokens, recorder.first());
-                if self.tie_last_hidden_states {
-                    recorder.tie_last_hidden_state();
-                }
-            });
+        record.fill(ctx, &plan.split, outputs.tokens_mut(), |items, recorder| {
+            let tokens = self.run(ctx, &plan, items, recorder);
+            self.norm.forward(ctx, &tokens, recorder.first());
+            if self.tie_last_hidden_states {
+                recorder.tie_last_hidden_state();
+            }
         });
-        outputs.finish(record, asked_states, plan.probabilities == Probabilities::Kept);
+        outputs.finish(record, asked_states, plan.split.probabilities == Probabilities::Kept);
         Ok(())
     }
 
@@ -160,9 +155,9 @@ impl Vit {
         let plan = self.plan(ctx, asked, kept.places())?;
         let mut record = self.room(&plan, Record::default());
         // Of the tokens after the last layer nothing else is wanted.
-        record.with_buffers(plan.shape.batch, &mut [], |buffers| self.run(ctx, &plan, buffers, |_, _| {}));
+        record.fill(ctx, &plan.split, &mut [], |items, recorder| drop(self.run(ctx, &plan, items, recorder)));
         let (shape, states) = (plan.shape, record.states);
-        let attentions = (plan.probabilities == Probabilities::Kept).then_some(record.attentions);
+        let attentions = (plan.split.probabilities == Probabilities::Kept).then_some(record.attentions);
         let (mut feature_maps, mut cls_tokens) = (Vec::new(), Vec::new());
         for stage in (0..count).filter(|&stage| kept.chosen[stage]) {
             let Some(state) = &states[stage] else { continue };
@@ -187,52 +182,50 @@ impl Vit {
         let probabilities = Probabilities::of(asked, train.is_some() && self.rates.attention > 0.0);
         // Draws are made for the batch as a whole.
         let per_group = if train.is_some() { shape.batch } else { shape.per_group(ctx) };
-        let (states, at_work) =
-            (kept.iter().filter(|kept| **kept).count(), shape.batch.min(per_group * ctx.threads()));
+        let states = kept.iter().filter(|kept| **kept).count();
+        let at_work = shape.batch.min(per_group * ctx.threads());
         self.encoder.check_memory(&shape, states, at_work, probabilities)?;
         let masked_patches = self.mask_token.masked(inputs, &shape)?;
         let places = self.positions.places(ctx, &shape, train)?;
+        let split = Split { batch: shape.batch, per_group, kept, probabilities };
         let pixels = standard(&inputs.pixel_values);
-        Ok(Plan { shape, pixels, kept, probabilities, places, masked_patches, key_mask, train, per_group })
+        Ok(Plan { shape, split, pixels, places, masked_patches, key_mask, train })
     }
 
     /// Room for what is kept.
     fn room(&self, plan: &Plan<'_>, mut record: Record) -> Record {
         let TokenShape { batch, hidden_size, .. } = plan.shape;
         let tokens = plan.shape.tokens();
-        record.keep_states(&plan.kept, |_| [batch, tokens, hidden_size]);
-        let layers = if plan.probabilities == Probabilities::Kept { self.encoder.layers.len() } else { 0 };
+        record.keep_states(&plan.split.kept, |_| [batch, tokens, hidden_size]);
+        let layers =
+            if plan.split.probabilities == Probabilities::Kept { self.encoder.layers.len() } else { 0 };
         record.keep_attentions(layers, (batch, self.encoder.heads(), tokens, tokens));
         record
     }
 
-    /// From pixels through all layers, a group of items at a time; `finish` gets the tokens, before the norm.
-    fn run(
+    /// The tokens of a group of items after all layers, before the norm: [items, S, D].
+    fn run<'ctx>(
         &self,
-        ctx: &Context,
+        ctx: &'ctx Context,
         plan: &Plan<'_>,
-        buffers: &mut [Items<'_>],
-        finish: impl Fn(&[f32], &mut Recorder<'_, '_, '_>) + Sync,
-    ) {
-        ctx.for_each_group(plan.shape.batch, plan.per_group, buffers, |group| {
-            let items = group.items();
-            let shape = plan.shape.of_items(items.len());
-            let mut recorder = Recorder::new(group, &plan.kept, plan.probabilities);
-            let mut x = ctx.scratch(shape.len()); // [items, S, D]
-            self.prefix.write(&shape, &mut x);
-            self.patch_embed.forward(ctx, &plan.pixels, items.clone(), &shape, &mut x);
-            if let Some(masked) = &plan.masked_patches {
-                self.mask_token.apply(masked.of_items(&items), &shape, &mut x);
-            }
-            let rope = self.positions.apply(&plan.places, &shape, &mut x);
-            if let Some(draws) = plan.train {
-                dropout(draws, DrawPlace::EmbeddingDropout, self.rates.embedding, &mut x);
-            }
-            let key_mask = plan.key_mask.as_ref().map(|mask| mask.of_items(&items));
-            let train = plan.train.map(|draws| (draws, self.rates));
-            self.encoder.forward(ctx, Call { shape, rope, key_mask, train }, &mut x, &mut recorder);
-            finish(&x, &mut recorder);
-        });
+        items: Range<usize>,
+        recorder: &mut Recorder<'_, '_, 'ctx>,
+    ) -> Buffer<'ctx> {
+        let shape = plan.shape.of_items(items.len());
+        let mut x = ctx.scratch(shape.len());
+        self.prefix.write(&shape, &mut x);
+        self.patch_embed.forward(ctx, &plan.pixels, items.clone(), &shape, &mut x);
+        if let Some(masked) = &plan.masked_patches {
+            self.mask_token.apply(masked.of_items(&items), &shape, &mut x);
+        }
+        let rope = self.positions.apply(&plan.places, &shape, &mut x);
+        if let Some(draws) = plan.train {
+            dropout(draws, DrawPlace::EmbeddingDropout, self.rates.embedding, &mut x);
+        }
+        let key_mask = plan.key_mask.as_ref().map(|mask| mask.of_items(&items));
+        let train = plan.train.map(|draws| (draws, self.rates));
+        self.encoder.forward(ctx, Call { shape, rope, key_mask, train }, &mut x, recorder);
+        x
     }
 
     /// A stage's feature map and class token, from its tokens [B, S, D].
