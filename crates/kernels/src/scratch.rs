@@ -1,12 +1,19 @@
 //! Scratch memory: 64-byte aligned buffers that are taken from a [`crate::Context`] and go back when dropped, so that
 //! a computation repeated at the same sizes allocates nothing and touches no fresh page.
 //!
-//! Contents are whatever the last user left, always initialised. Buffers are kept until the context is dropped; there
-//! are never more than were once in use together.
+//! Contents are whatever the last user left, always initialised. Buffers are kept until the context is dropped; of any length,
+//! give or take a factor of [`MOST_TIMES`], there are never more than were once in use together.
 
 use crate::aligned::AlignedFloats;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, PoisonError};
+
+/// How many times as long as asked for a buffer may be. Were any long one given for a short one, those who need long ones would
+/// make more, until every buffer is as long as the longest.
+const MOST_TIMES: usize = 4;
+
+/// Floats of a buffer that is given whatever the length asked for: 1 MiB, too little to be worth keeping apart.
+const SMALL: usize = 1 << 18;
 
 /// The buffers that are not in use.
 #[derive(Debug, Default)]
@@ -15,13 +22,15 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// A buffer of `len` floats of any (initialised) contents: the smallest free one that is long enough. When none
-    /// is, a new one takes the place of the longest free one, so there are never more than were once in use together.
+    /// A buffer of `len` floats of any (initialised) contents: the shortest free one that fits. When none does, a new one
+    /// takes the place of the longest free one that is too short.
     pub(crate) fn take(&self, len: usize) -> Buffer<'_> {
+        let longest = len.saturating_mul(MOST_TIMES).max(SMALL);
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = (0..free.len()).filter(|&i| free[i].len() >= len).min_by_key(|&i| free[i].len());
-        let found = fits.or_else(|| (0..free.len()).max_by_key(|&i| free[i].len()));
-        let taken = found.map(|i| free.swap_remove(i));
+        let lengths = || free.iter().map(|floats| floats.len()).enumerate();
+        let fits = lengths().filter(|(_, got)| (len..=longest).contains(got)).min_by_key(|(_, got)| *got);
+        let found = fits.or_else(|| lengths().filter(|(_, got)| *got < len).max_by_key(|(_, got)| *got));
+        let taken = found.map(|(i, _)| free.swap_remove(i));
         drop(free);
         let floats = taken.filter(|floats| floats.len() >= len).unwrap_or_else(|| AlignedFloats::zeroed(len));
         Buffer { home: self, floats, len }
@@ -97,5 +106,18 @@ mod tests {
             drop(scratch.take(len));
         }
         assert_eq!(scratch.free_bytes(), 48 * 4);
+    }
+
+    #[test]
+    fn short_requests_leave_the_long_buffers_to_long_ones() {
+        let (scratch, long) = (Scratch::default(), 2 * SMALL);
+        for _ in 0..3 {
+            drop(scratch.take(long));
+            drop((scratch.take(16), scratch.take(long)));
+            assert_eq!(scratch.free_bytes(), (16 + long) * 4);
+        }
+        // A third of it is not short.
+        drop(scratch.take(long / 3));
+        assert_eq!(scratch.free_bytes(), (16 + long) * 4);
     }
 }

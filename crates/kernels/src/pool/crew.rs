@@ -52,7 +52,7 @@ struct State {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct JobPointer(*const Job<'static>);
 
-// SAFETY: a `Job` is `Sync`, and the pointer is followed only while the job lives: see `Shared::enter`.
+// SAFETY: a `Job` is `Sync`, and the pointer is followed only while the job lives: see `Shared::help`.
 #[allow(unsafe_code)]
 unsafe impl Send for JobPointer {}
 
