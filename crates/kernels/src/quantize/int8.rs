@@ -33,7 +33,7 @@ impl Int8Weight {
         Self { k, codes, scales }
     }
 
-    /// From codes [N, K] in −127..=127 and scales [N], as a checkpoint holds them.
+    /// From codes [N, K] in −127..=127 and scales `[N]`, as a checkpoint holds them.
     ///
     /// # Panics
     /// When `codes.len() != scales.len() * k`.
@@ -61,7 +61,7 @@ impl Int8Weight {
         &self.codes
     }
 
-    /// [N].
+    /// `[N]`.
     #[must_use]
     pub fn scales(&self) -> &[f32] {
         &self.scales
