@@ -17,8 +17,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-/// Tokens that a batch aims at when its size is not given: below it a GEMM is too small to be fast, above it the
-/// activations leave the cache.
+/// Tokens that a batch aims at when its size is not given: pictures enough for the threads to share evenly, and few enough for
+/// their pixels and outputs to be small.
 const TOKENS_PER_BATCH: usize = 2048;
 
 /// Most pictures in a batch when its size is not given.
