@@ -7,7 +7,10 @@
 
 mod common;
 
-use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef, PackedWeight, gemm, reference, roof};
+use dinoxide_kernels::{
+    Context, Epilogue, Int4Activations, Int4Weight, Int8Weight, MatMut, MatRef, PackedWeight, gemm,
+    reference, roof,
+};
 use dinoxide_testkit::data::hash32;
 use dinoxide_testkit::tolerance::GEMM_BENCH_MAX_ABS;
 
@@ -27,7 +30,9 @@ fn report(ctx: &Context) {
         for (n, k) in WEIGHTS {
             let seconds = seconds(ctx, m, n, k);
             let gflops = (2 * m * n * k) as f64 / seconds / 1e9;
-            println!("  {m:4} x {n:4} x {k:4}  {gflops:6.1} GFLOP/s  {:3.0} %", 100.0 * gflops / roof);
+            let times = compact(ctx, m, n, k).map(|(name, time)| format!("  {name} x{:.2}", seconds / time));
+            let share = 100.0 * gflops / roof;
+            println!("  {m:4} x {n:4} x {k:4}  {gflops:6.1} GFLOP/s  {share:3.0} %{}", times.concat());
         }
     }
     println!("FMA roof again {:.0} GFLOP/s", roof::fma_gflops(ctx));
@@ -50,4 +55,23 @@ fn seconds(ctx: &Context, m: usize, n: usize, k: usize) -> f64 {
         }
     }
     best
+}
+
+/// The name of each other format, and seconds of the fastest run of a product with it.
+fn compact(ctx: &Context, m: usize, n: usize, k: usize) -> [(&'static str, f64); 4] {
+    let (a, weight, bias) = (hash32(1, m * k), hash32(2, n * k), hash32(3, n));
+    let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+    let int4 = Int4Weight::quantize(ctx, &weight, (n, k), 128);
+    let weights = [
+        ("bf16", PackedWeight::pack_bf16(ctx, &[&weight], n, k)),
+        ("f16", PackedWeight::pack_f16(ctx, &[&weight], n, k).unwrap()),
+        ("int8", PackedWeight::pack_int8(ctx, &[Int8Weight::quantize(ctx, &weight, n, k)])),
+        ("int4", PackedWeight::pack_int4(ctx, &[int4], Int4Activations::Float)),
+    ];
+    let mut out = vec![0.0; m * n];
+    weights.map(|(name, packed)| {
+        let mut run =
+            || gemm(ctx, MatRef::new(&a, m, k), &packed, &epilogue, &mut MatMut::new(&mut out, m, n));
+        (name, common::best_seconds(&mut run))
+    })
 }

@@ -6,7 +6,7 @@
 use crate::pool::Pool;
 use crate::profile::{Op, Profile, Recorder, Span};
 use crate::scratch::{Buffer, Scratch};
-use crate::simd::{Level, Operation};
+use crate::simd::{Level, Operation, Products};
 use crate::{Isa, KernelError};
 use std::ops::Range;
 
@@ -139,6 +139,18 @@ impl Context {
     #[inline]
     pub(crate) fn dispatch<O: Operation>(&self, operation: O) -> O::Output {
         self.level.dispatch(operation)
+    }
+
+    /// As [`Self::dispatch`], compiled with the instructions for such products where the processor has them.
+    #[inline]
+    pub(crate) fn dispatch_products<P: Products, O: Operation>(&self, operation: O) -> O::Output {
+        P::dispatch(self.level, operation)
+    }
+
+    /// Whether products of bf16 are faster than those of floats.
+    #[inline]
+    pub(crate) fn multiplies_bf16(&self) -> bool {
+        self.level.multiplies_bf16()
     }
 }
 

@@ -33,7 +33,7 @@ pub use attention::{AttentionShape, Dropout, Qkv, attention, attention_with_prob
 pub use context::{Context, ContextOptions};
 pub use depthwise::{DepthwiseShape, depthwise_conv7};
 pub use error::KernelError;
-pub use gemm::{Epilogue, PackedWeight, gemm};
+pub use gemm::{Epilogue, Int4Activations, PackedWeight, gemm};
 pub use isa::Isa;
 pub use items::{Group, Items};
 pub use layer_norm::layer_norm;

@@ -8,7 +8,7 @@
 
 use super::panel::panel_width;
 use crate::matrix::part;
-use crate::simd::{RowOperation, Simd, add_products, call_rows, load_row, store_rows, tile_rows};
+use crate::simd::{Floats, RowOperation, Simd, add_products, call_rows, load_row, store_rows, tile_rows};
 
 /// Keys of a block, times the queries of a panel.
 pub(super) struct Scores<'a> {
@@ -64,7 +64,7 @@ impl<const V: usize> RowOperation for ScoresTile<'_, V> {
         unsafe {
             for c in 0..depth {
                 let b = load_row(simd, queries.add(c * width));
-                add_products(simd, keys.add(c), stride, b, &mut acc);
+                add_products::<S, Floats, R, V>(simd, keys.add(c), stride, b, &mut acc);
             }
             store_rows(simd, acc, scores, width);
         }
@@ -169,7 +169,7 @@ impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PA
                     true => [simd.load_part(&values[key * stride..][..columns], 0.0); V],
                     false => load_row(simd, rows.add(key * stride)),
                 };
-                add_products(simd, p.add(key * width), 1, b, &mut acc);
+                add_products::<S, Floats, R, V>(simd, p.add(key * width), 1, b, &mut acc);
             }
             store_rows(simd, acc, sums, padded);
         }

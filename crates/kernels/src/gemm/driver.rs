@@ -5,12 +5,16 @@
 //! memory. Rows of `a` are read in place: callers lay them out by [`crate::row_stride`].
 
 use super::blocking::{Cut, Run, Work, blocks};
+use super::format::{Expanded, Format, Int8, Packed};
+use super::rows::RowWords;
 use super::tile::Tile;
+use super::weight::PackedFormat;
 use super::{Epilogue, PackedWeight};
 use crate::matrix::{Blocks, part};
 use crate::profile::Op;
-use crate::simd::{Operation, Simd, tile_rows};
+use crate::simd::{Bf16Pairs, Floats, Operation, Simd, tile_rows};
 use crate::{Context, MatMut, MatRef};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Computes `out = epilogue(a · weightᵀ)`.
@@ -33,18 +37,61 @@ pub fn gemm(
     assert!(epilogue.scale.is_none_or(|scale| scale.len() == n), "length of the scale");
     assert_eq!(weight.isa(), ctx.isa(), "instruction set of the weight");
     let _span = ctx.span(|| Op::Gemm { m, n, k, epilogue: epilogue.kind() });
-    let tile_rows = ctx.dispatch(TileRows { width: weight.width() });
-    let (panels, width) = (weight.panels(), weight.width());
-    let cut = Work { rows: m, panels, width, k, tile_rows, threads: ctx.hands() }.cut();
     let out = Blocks::new(out);
-    ctx.for_each_range(cut.units(), |units| {
-        for run in cut.runs(units) {
-            let tiles = cut.tiles(&run);
-            let places = if blocks(k) == 1 { 1 } else { tiles * run.panels.len() };
-            let mut sums = ctx.scratch(places * tile_rows * width);
-            ctx.dispatch(Task { a, weight, epilogue, out: &out, cut, run, tiles, sums: &mut sums });
+    let product = Product { ctx, weight, epilogue, out: &out };
+    match weight.format() {
+        PackedFormat::F32 => product.compute(a, Packed::<Floats>(PhantomData)),
+        PackedFormat::Bf16 if ctx.multiplies_bf16() => {
+            let rows = RowWords::bf16(ctx, a);
+            product.compute(rows.matrix(m), Packed::<Bf16Pairs>(PhantomData));
         }
-    });
+        PackedFormat::Bf16 | PackedFormat::F16 | PackedFormat::Int4(_) => product.compute(a, Expanded),
+        PackedFormat::Int8(columns) => {
+            let words = RowWords::bytes(ctx, a);
+            product.compute(words.matrix(m), Int8 { columns, rows: words.byte_rows() });
+        }
+    }
+}
+
+/// A product to compute.
+#[derive(Clone, Copy)]
+struct Product<'a> {
+    ctx: &'a Context,
+    weight: &'a PackedWeight,
+    epilogue: &'a Epilogue<'a>,
+    out: &'a Blocks<'a>,
+}
+
+impl Product<'_> {
+    /// Computes it, from the rows in the format's words.
+    fn compute<F: Format>(self, a: MatRef<'_>, format: F) {
+        let Self { ctx, weight, .. } = self;
+        let tile_rows = ctx.dispatch(TileRows { width: weight.width() });
+        let (panels, width, depth) = (weight.panels(), weight.width(), F::depth(weight));
+        let cut = Work { rows: a.rows(), panels, width, k: depth, tile_rows, threads: ctx.hands() }.cut();
+        let blocks = blocks(depth);
+        let room_len = F::room(width, depth.div_ceil(blocks) + F::ALIGNED);
+        ctx.for_each_range(cut.units(), |units| {
+            let mut room = ctx.scratch(room_len);
+            for run in cut.runs(units) {
+                let tiles = cut.tiles(&run);
+                let places = if blocks == 1 { 1 } else { tiles * run.panels.len() };
+                let mut sums = ctx.scratch(places * tile_rows * width);
+                let task = Task {
+                    product: self,
+                    format,
+                    a,
+                    depth,
+                    cut,
+                    run,
+                    tiles,
+                    sums: &mut sums,
+                    room: &mut room,
+                };
+                F::dispatch(ctx, task);
+            }
+        });
+    }
 }
 
 /// Asks a level for the rows of its tiles.
@@ -63,25 +110,28 @@ impl Operation for TileRows {
 }
 
 /// A run, computed on one thread.
-struct Task<'a> {
+struct Task<'a, F> {
+    product: Product<'a>,
+    format: F,
     a: MatRef<'a>,
-    weight: &'a PackedWeight,
-    epilogue: &'a Epilogue<'a>,
-    out: &'a Blocks<'a>,
+    /// Words of K.
+    depth: usize,
     cut: Cut,
     run: Run,
     /// Tiles into which the rows are dealt.
     tiles: usize,
     /// Of one tile, or of all when K has several blocks: [panel, tile, row, column].
     sums: &'a mut [f32],
+    /// What the format wants for a panel.
+    room: &'a mut [f32],
 }
 
-impl Operation for Task<'_> {
+impl<F: Format> Operation for Task<'_, F> {
     type Output = ();
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        match self.weight.width() / S::LANES {
+        match self.product.weight.width() / S::LANES {
             3 => self.run::<S, 3>(simd),
             _ => self.run::<S, 2>(simd),
         }
@@ -95,13 +145,13 @@ struct Step {
     last: bool,
 }
 
-impl Task<'_> {
+impl<F: Format> Task<'_, F> {
     /// All of it, with panels of V vectors.
     #[inline(always)]
     fn run<S: Simd, const V: usize>(mut self, simd: S) {
-        let blocks = blocks(self.weight.k());
+        let blocks = blocks(self.depth);
         for block in 0..blocks {
-            let ks = part(self.weight.k(), blocks, block);
+            let ks = aligned_part::<F>(self.depth, blocks, block);
             for i in 0..self.run.panels.len() {
                 let step = Step { ks: ks.clone(), first: block == 0, last: block + 1 == blocks };
                 self.panel::<S, V>(simd, i, &step);
@@ -113,10 +163,10 @@ impl Task<'_> {
     #[inline(always)]
     fn panel<S: Simd, const V: usize>(&mut self, simd: S, i: usize, step: &Step) {
         let Step { ks, first, last } = step;
-        let (weight, width) = (self.weight, V * S::LANES);
-        let p = self.run.panels.start + i;
-        let panel = &weight.panel(p)[ks.start * width..ks.end * width];
-        let next_panel = panel.as_ptr().wrapping_add(weight.k() * width);
+        let Product { weight, epilogue, out, .. } = self.product;
+        let (p, width) = (self.run.panels.start + i, V * S::LANES);
+        let panel = F::panel(simd, weight, p, ks.clone(), self.room);
+        let next_panel = weight.panel(p).as_ptr().wrapping_add(weight.panel(p).len() + ks.start * width);
         let cols = p * width..weight.n().min((p + 1) * width);
         let (tile_len, next_step) = (tile_rows::<S>(V) * width, width.div_ceil(self.tiles));
         let a_stride = self.a.row_stride();
@@ -131,18 +181,26 @@ impl Task<'_> {
             let next = next_panel.wrapping_add(t * ks.len() * next_step);
             let tile = Tile { a, a_stride, panel, depth: ks.len(), next, next_step };
             if *last {
-                prefetch_rows(simd, self.out, rows.clone(), cols.clone());
+                prefetch_rows(simd, out, rows.clone(), cols.clone());
             }
-            tile.multiply::<S, V>(simd, rows.len(), sums, !first);
+            tile.multiply::<S, F::Products, V>(simd, rows.len(), sums, !first);
             if *last {
+                self.format.to_floats::<S, V>(simd, weight, p, rows.clone(), sums);
                 // SAFETY: the tiles of all runs are disjoint, and each is finished once.
                 #[allow(unsafe_code)]
                 unsafe {
-                    self.epilogue.finish::<S, V>(simd, sums, self.out, rows, cols.clone());
+                    epilogue.finish::<S, V>(simd, sums, out, rows, cols.clone());
                 }
             }
         }
     }
+}
+
+/// Block `block` of K, which begins where the format can.
+#[inline(always)]
+fn aligned_part<F: Format>(depth: usize, blocks: usize, block: usize) -> Range<usize> {
+    let units = part(depth.div_ceil(F::ALIGNED), blocks, block);
+    units.start * F::ALIGNED..depth.min(units.end * F::ALIGNED)
 }
 
 /// Brings a tile of the output into the cache, so that its stores need not wait.

@@ -17,11 +17,15 @@
 mod blocking;
 mod driver;
 mod epilogue;
+mod format;
+mod rows;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_compact;
 mod tile;
 mod weight;
 
 pub use driver::gemm;
 pub use epilogue::Epilogue;
-pub use weight::PackedWeight;
+pub use weight::{Int4Activations, PackedWeight};

@@ -5,9 +5,11 @@
 //! ```
 //! R and V are constants, as sums must be registers. The largest R leaves room for b and x: 8 × 3 or 12 × 2 with 32 registers,
 //! 4 × 3 or 6 × 2 with 16, 3 × 2 at the portable level of x86-64 (`simd/rows.rs`). Three vectors take fewer loads for as
-//! many products, which is 1.5 % faster, but would be wasted on N that they do not divide. `a` is read in place.
+//! many products, which is 1.5 % faster, but would be wasted on N that they do not divide. `a` is read in place. What `a`, the
+//! panel and the sums hold are words, of as many numbers as the format has in 32 bits (`simd/products.rs`); K counts words.
 
-use crate::simd::{RowOperation, Simd, add_products, call_rows, load_row};
+use crate::simd::{Products, RowOperation, Simd, add_products, call_rows, load_row};
+use std::marker::PhantomData;
 
 /// Vectors of a panel of a weight with `n` outputs: three where they divide it, else two.
 #[inline(always)]
@@ -36,19 +38,26 @@ pub(super) struct Tile<'a> {
 impl Tile<'_> {
     /// `sums[..rows * W]` = the products of `rows` rows (1..=`tile_rows`), or added to it.
     #[inline(always)]
-    pub(super) fn multiply<S: Simd, const V: usize>(self, simd: S, rows: usize, sums: &mut [f32], add: bool) {
-        call_rows(simd, rows, Multiply::<V> { tile: self, sums, add });
+    pub(super) fn multiply<S: Simd, P: Products, const V: usize>(
+        self,
+        simd: S,
+        rows: usize,
+        sums: &mut [f32],
+        add: bool,
+    ) {
+        call_rows(simd, rows, Multiply::<P, V> { tile: self, sums, add, products: PhantomData });
     }
 }
 
 /// See [`Tile::multiply`].
-struct Multiply<'a, const V: usize> {
+struct Multiply<'a, P, const V: usize> {
     tile: Tile<'a>,
     sums: &'a mut [f32],
     add: bool,
+    products: PhantomData<P>,
 }
 
-impl<const V: usize> RowOperation for Multiply<'_, V> {
+impl<P: Products, const V: usize> RowOperation for Multiply<'_, P, V> {
     const VECTORS: usize = V;
 
     #[inline(always)]
@@ -69,7 +78,7 @@ impl<const V: usize> RowOperation for Multiply<'_, V> {
             #[allow(unsafe_code)]
             unsafe {
                 let b = load_row(simd, panel.add(k * width));
-                add_products(simd, a.add(k), a_stride, b, &mut acc);
+                add_products::<S, P, R, V>(simd, a.add(k), a_stride, b, &mut acc);
             }
         }
         // Short loops of constant length, so that they are unrolled: indexed otherwise, the sums would live in memory.
@@ -80,7 +89,7 @@ impl<const V: usize> RowOperation for Multiply<'_, V> {
                 unsafe {
                     let place = sums.add(r * width + v * S::LANES);
                     let before = if self.add { simd.load_ptr(place) } else { simd.splat(0.0) };
-                    simd.store_ptr(simd.add(before, acc[r][v]), place);
+                    simd.store_ptr(P::join(simd, before, acc[r][v]), place);
                 }
             }
         }

@@ -3,7 +3,13 @@
 //! ```text
 //! weight[n, k]  →  data[p][k][c],  n = p·W + c;  columns past N are 0
 //! ```
-//! so that a tile reads one panel front to back, W floats for each k, 64-byte aligned.
+//! so that a tile reads one panel front to back, W floats for each k, 64-byte aligned. Weights of fewer bits have words in place
+//! of floats, each of several k of a column (`weight/compact.rs`).
+
+mod compact;
+
+pub use compact::Int4Activations;
+pub(super) use compact::{Int4Groups, Int8Columns};
 
 use super::tile::panel_vectors;
 use crate::aligned::AlignedFloats;
@@ -18,7 +24,25 @@ pub struct PackedWeight {
     k: usize,
     isa: Isa,
     width: usize,
+    /// Words of a column of a panel.
+    depth: usize,
     data: AlignedFloats,
+    format: PackedFormat,
+}
+
+/// What the words of a packed weight hold, and what else it takes to know the numbers.
+#[derive(Debug)]
+pub(super) enum PackedFormat {
+    /// A float.
+    F32,
+    /// Two bf16, that of the even k in the low half.
+    Bf16,
+    /// Two f16, that of the even k in the low half.
+    F16,
+    /// Four signed bytes, in order.
+    Int8(Int8Columns),
+    /// Eight 4-bit codes.
+    Int4(Int4Groups),
 }
 
 impl PackedWeight {
@@ -49,7 +73,7 @@ impl PackedWeight {
                 ctx.dispatch(PackPanel { weights, k, width, first: p * width, panel });
             });
         }
-        Self { n, k, isa: ctx.isa(), width, data }
+        Self { n, k, isa: ctx.isa(), width, depth: k, data, format: PackedFormat::F32 }
     }
 
     /// Output features.
@@ -73,7 +97,17 @@ impl PackedWeight {
     /// Bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        size_of_val::<[f32]>(&self.data)
+        size_of_val::<[f32]>(&self.data) + self.format.bytes()
+    }
+
+    /// What its words hold.
+    pub(super) fn format(&self) -> &PackedFormat {
+        &self.format
+    }
+
+    /// Words of a column of a panel.
+    pub(super) fn depth(&self) -> usize {
+        self.depth
     }
 
     /// Columns of a panel.
@@ -86,10 +120,10 @@ impl PackedWeight {
         self.n.div_ceil(self.width)
     }
 
-    /// Panel `p`: [K, W].
+    /// Panel `p`: [depth, W].
     #[inline(always)]
     pub(super) fn panel(&self, p: usize) -> &[f32] {
-        &self.data[p * self.width * self.k..][..self.width * self.k]
+        &self.data[p * self.width * self.depth..][..self.width * self.depth]
     }
 }
 

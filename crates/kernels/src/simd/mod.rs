@@ -13,13 +13,17 @@
 
 mod dispatch;
 mod portable;
+mod products;
 mod rows;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_words;
 mod vector;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 pub(crate) use dispatch::{Level, Operation};
+pub(crate) use products::{Bf16Pairs, Bytes, Floats, Products};
 pub(crate) use rows::{RowOperation, add_products, call_rows, load_row, store_rows, tile_rows};
 pub(crate) use vector::{Simd, map_in_place};

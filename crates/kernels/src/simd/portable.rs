@@ -21,6 +21,9 @@ const TO_INTEGER: f32 = 12_582_912.0;
 
 const SIGN: u32 = 0x8000_0000;
 
+/// The high half of a word.
+const HIGH: u32 = 0xFFFF_0000;
+
 impl Portable {
     /// The token; there is nothing to check.
     pub(crate) fn new() -> Self {
@@ -181,6 +184,83 @@ impl Simd for Portable {
             #[inline(always)]
             |i| f32::from_bits((yes.0[i].to_bits() & mask[i]) | (no.0[i].to_bits() & !mask[i])),
         ))
+    }
+
+    #[inline(always)]
+    fn dot_bytes(self, a: Lanes, b: Lanes, sum: Lanes) -> Lanes {
+        Lanes(std::array::from_fn(
+            #[inline(always)]
+            |i| {
+                let (a, b) = (a.0[i].to_bits().to_le_bytes(), b.0[i].to_bits().to_le_bytes());
+                let product = |j: usize| i32::from(a[j]) * i32::from(b[j].cast_signed());
+                let products = product(0) + product(1) + product(2) + product(3);
+                f32::from_bits(sum.0[i].to_bits().wrapping_add_signed(products))
+            },
+        ))
+    }
+
+    #[inline(always)]
+    fn integer_difference(self, sum: Lanes, a: Lanes, b: Lanes) -> Lanes {
+        let product = zip(a, b, |x, y| f32::from_bits(x.to_bits().wrapping_mul(y.to_bits())));
+        zip(sum, product, |x, y| x.to_bits().wrapping_sub(y.to_bits()).cast_signed() as f32)
+    }
+
+    #[inline(always)]
+    fn integer_sum(self, a: Lanes, b: Lanes) -> Lanes {
+        zip(a, b, |x, y| f32::from_bits(x.to_bits().wrapping_add(y.to_bits())))
+    }
+
+    #[inline(always)]
+    fn unsigned_bits(self, words: Lanes, shift: u32, bits: u32) -> Lanes {
+        map(words, |word| ((word.to_bits() >> shift) & ((1 << bits) - 1)) as f32)
+    }
+
+    #[inline(always)]
+    fn signed_byte(self, words: Lanes, i: u32) -> Lanes {
+        map(words, |word| ((word.to_bits() << (24 - 8 * i)).cast_signed() >> 24) as f32)
+    }
+
+    #[inline(always)]
+    fn nibbles(self, words: Lanes, high: bool) -> Lanes {
+        map(words, |word| f32::from_bits((word.to_bits() >> if high { 4 } else { 0 }) & 0x0F0F_0F0F))
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_bytes(self, a: Lanes, dst: *mut u8) {
+        // After the addition the low mantissa bits are the integer.
+        let bytes = a.0.map(|x| (x + TO_INTEGER).to_bits() as u8);
+        // SAFETY: the caller vouches for `LANES` bytes.
+        unsafe { dst.cast::<[u8; LANES]>().write(bytes) }
+    }
+
+    #[inline(always)]
+    fn bf16_half(self, words: Lanes, high: bool) -> Lanes {
+        map(words, |word| f32::from_bits(if high { word.to_bits() & HIGH } else { word.to_bits() << 16 }))
+    }
+
+    #[inline(always)]
+    fn f16_half(self, words: Lanes, high: bool) -> Lanes {
+        map(words, |word| {
+            let half = if high { word.to_bits() >> 16 } else { word.to_bits() & !HIGH };
+            // The exponent's bias grows by 112: so subnormals come right too. That of infinities and NaN grows twice.
+            let magnitude = f32::from_bits((half & 0x7FFF) << 13) * f32::from_bits((127 + 112) << 23);
+            let special = if half & 0x7C00 == 0x7C00 { 0x7F80_0000 } else { 0 };
+            f32::from_bits(magnitude.to_bits() | special | (half & 0x8000) << 16)
+        })
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_bf16(self, a: Lanes, dst: *mut u16) {
+        let halves = a.0.map(|x| {
+            let bits = x.to_bits();
+            // Just over half a step, or half a step when the last bit kept is 1.
+            let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1));
+            (if x.is_nan() { bits | 0x0040_0000 } else { rounded } >> 16) as u16
+        });
+        // SAFETY: the caller vouches for `LANES` halves; `dst` is aligned for u16, and an array of them has no other alignment.
+        unsafe { dst.cast::<[u16; LANES]>().write(halves) }
     }
 
     #[inline(always)]

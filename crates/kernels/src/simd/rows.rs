@@ -3,7 +3,7 @@
 //! They are written with plain loops over indices and loads by address: iterators and closures that are not inlined, which is
 //! the compiler's choice, would keep every sum in memory.
 
-use super::{Operation, Simd};
+use super::{Operation, Products, Simd};
 
 /// The most rows of a tile at any level.
 const MAX_TILE_ROWS: usize = 12;
@@ -76,13 +76,13 @@ pub(crate) unsafe fn load_row<S: Simd, const V: usize>(simd: S, from: *const f32
     row
 }
 
-/// `sums[r] += a[r · stride] · b` for each of R rows.
+/// `sums[r] += a[r · stride] · b` for each of R rows of words.
 ///
 /// # Safety
 /// The R addresses must be valid for reading.
 #[inline(always)]
 #[allow(unsafe_code, clippy::needless_range_loop)]
-pub(crate) unsafe fn add_products<S: Simd, const R: usize, const V: usize>(
+pub(crate) unsafe fn add_products<S: Simd, P: Products, const R: usize, const V: usize>(
     simd: S,
     a: *const f32,
     stride: usize,
@@ -93,7 +93,7 @@ pub(crate) unsafe fn add_products<S: Simd, const R: usize, const V: usize>(
         // SAFETY: by the caller.
         let x = simd.splat(unsafe { *a.add(r * stride) });
         for v in 0..V {
-            sums[r][v] = simd.mul_add(x, b[v], sums[r][v]);
+            sums[r][v] = P::add(simd, x, b[v], sums[r][v]);
         }
     }
 }

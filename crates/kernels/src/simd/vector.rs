@@ -120,6 +120,43 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// `yes` where the mask holds, else `no`.
     fn select(self, mask: Self::Mask, yes: Self::Vec, no: Self::Vec) -> Self::Vec;
 
+    /// Words (the 32 bits of a lane) of four bytes: `sum + Σ aᵢ·bᵢ` in 32-bit integers that wrap; the bytes of `a` are unsigned, those
+    /// of `b` signed.
+    fn dot_bytes(self, a: Self::Vec, b: Self::Vec, sum: Self::Vec) -> Self::Vec;
+    /// The float nearest to the integer `sum − a·b`; all three are 32-bit integers that wrap.
+    fn integer_difference(self, sum: Self::Vec, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// a + b of 32-bit integers that wrap.
+    fn integer_sum(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// Bits `shift..shift + bits` of each word, an unsigned number below 2²⁴, as a float.
+    fn unsigned_bits(self, words: Self::Vec, shift: u32, bits: u32) -> Self::Vec;
+    /// Byte `i` of each word, signed, as a float.
+    fn signed_byte(self, words: Self::Vec, i: u32) -> Self::Vec;
+    /// The four-bit numbers in the low (or high) half of each byte, as bytes.
+    fn nibbles(self, words: Self::Vec, high: bool) -> Self::Vec;
+    /// Stores the low byte of the integer next to each float, whose magnitude is below 2²².
+    ///
+    /// # Safety
+    /// The address must be valid for writing `LANES` bytes.
+    #[allow(unsafe_code)]
+    unsafe fn store_bytes(self, a: Self::Vec, dst: *mut u8);
+
+    /// The bf16 in the low (or high) half of each word, as a float.
+    fn bf16_half(self, words: Self::Vec, high: bool) -> Self::Vec;
+    /// The f16 in the low (or high) half of each word, as a float.
+    fn f16_half(self, words: Self::Vec, high: bool) -> Self::Vec;
+    /// Stores the bf16 nearest to each float, ties to even; NaN stays NaN, subnormals may become 0.
+    ///
+    /// # Safety
+    /// The address must be valid for writing `LANES` bf16.
+    #[allow(unsafe_code)]
+    unsafe fn store_bf16(self, a: Self::Vec, dst: *mut u16);
+    /// Words of two bf16: `sum + a₀·b₀ + a₁·b₁`, however rounded; subnormals may count as 0.
+    #[inline(always)]
+    fn dot_bf16(self, a: Self::Vec, b: Self::Vec, sum: Self::Vec) -> Self::Vec {
+        let low = self.mul_add(self.bf16_half(a, false), self.bf16_half(b, false), sum);
+        self.mul_add(self.bf16_half(a, true), self.bf16_half(b, true), low)
+    }
+
     /// Sum of all lanes, halves added to halves: an order that depends on the level alone.
     fn reduce_sum(self, a: Self::Vec) -> f32;
 }

@@ -1,4 +1,4 @@
-//! AVX2 and FMA: 8 lanes, 16 registers.
+//! AVX2, FMA and F16C (which every processor with AVX2 has): 8 lanes, 16 registers.
 //!
 //! Most operations are one intrinsic; parts of a vector are loaded and stored by masked moves, which touch no float beyond
 //! the slice. 2ⁿ is made by shifting n + 127 into the exponent.
@@ -10,7 +10,7 @@ use super::{
 };
 use std::arch::x86_64::*;
 
-/// The token of AVX2 and FMA.
+/// The token of AVX2, FMA and F16C.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Avx2(());
 
@@ -18,9 +18,12 @@ pub(crate) struct Avx2(());
 static FIRST_LANES: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl Avx2 {
-    /// The token, when the processor has AVX2 and FMA.
+    /// The token, when the processor has the features.
     pub(crate) fn new() -> Option<Self> {
-        (is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma")).then_some(Self(()))
+        let found = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c");
+        found.then_some(Self(()))
     }
 
     /// The mask of the first `n` lanes, n ≤ 8.
@@ -198,6 +201,130 @@ impl Simd for Avx2 {
     fn select(self, mask: __m256, yes: __m256, no: __m256) -> __m256 {
         // SAFETY: the token proves the features.
         unsafe { _mm256_blendv_ps(no, yes, mask) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn dot_bytes(self, a: __m256, b: __m256, sum: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let (a, b, sum) = (_mm256_castps_si256(a), _mm256_castps_si256(b), _mm256_castps_si256(sum));
+            // Even and odd bytes as 16-bit integers, whose products are added in pairs as 32-bit ones: nothing saturates.
+            let even = _mm256_madd_epi16(
+                _mm256_and_si256(a, _mm256_set1_epi16(0xFF)),
+                _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(b)),
+            );
+            let odd = _mm256_madd_epi16(_mm256_srli_epi16::<8>(a), _mm256_srai_epi16::<8>(b));
+            _mm256_castsi256_ps(_mm256_add_epi32(sum, _mm256_add_epi32(even, odd)))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn integer_difference(self, sum: __m256, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let product = _mm256_mullo_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b));
+            _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_castps_si256(sum), product))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn integer_sum(self, a: __m256, b: __m256) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b))) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn unsigned_bits(self, words: __m256, shift: u32, bits: u32) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let shifted =
+                _mm256_srl_epi32(_mm256_castps_si256(words), _mm_cvtsi32_si128(shift.cast_signed()));
+            let mask = _mm256_set1_epi32(((1_u32 << bits) - 1).cast_signed());
+            _mm256_cvtepi32_ps(_mm256_and_si256(shifted, mask))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn signed_byte(self, words: __m256, i: u32) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let shift = _mm_cvtsi32_si128((24 - 8 * i).cast_signed());
+            let at_the_top = _mm256_sll_epi32(_mm256_castps_si256(words), shift);
+            _mm256_cvtepi32_ps(_mm256_srai_epi32::<24>(at_the_top))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn nibbles(self, words: __m256, high: bool) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let words = _mm256_castps_si256(words);
+            let low = if high { _mm256_srli_epi32::<4>(words) } else { words };
+            _mm256_castsi256_ps(_mm256_and_si256(low, _mm256_set1_epi32(0x0F0F_0F0F)))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_bytes(self, a: __m256, dst: *mut u8) {
+        // SAFETY: the caller vouches for 8 bytes; the token proves the features.
+        unsafe {
+            let low_bytes = _mm256_and_si256(_mm256_cvtps_epi32(a), _mm256_set1_epi32(0xFF));
+            let halves =
+                _mm_packus_epi32(_mm256_castsi256_si128(low_bytes), _mm256_extracti128_si256::<1>(low_bytes));
+            _mm_storel_epi64(dst.cast(), _mm_packus_epi16(halves, halves));
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn bf16_half(self, words: __m256, high: bool) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let words = _mm256_castps_si256(words);
+            _mm256_castsi256_ps(match high {
+                true => _mm256_and_si256(words, _mm256_set1_epi32(0xFFFF_0000_u32.cast_signed())),
+                false => _mm256_slli_epi32::<16>(words),
+            })
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn f16_half(self, words: __m256, high: bool) -> __m256 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let words = _mm256_castps_si256(words);
+            let low = match high {
+                true => _mm256_srli_epi32::<16>(words),
+                false => _mm256_and_si256(words, _mm256_set1_epi32(0xFFFF)),
+            };
+            _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low)))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_bf16(self, a: __m256, dst: *mut u16) {
+        // SAFETY: the caller vouches for 8 halves; the token proves the features.
+        unsafe {
+            let bits = _mm256_castps_si256(a);
+            // Just over half a step, or half a step when the last bit kept is 1.
+            let last = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+            let rounded = _mm256_add_epi32(bits, _mm256_add_epi32(last, _mm256_set1_epi32(0x7FFF)));
+            let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
+            let quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x0040_0000));
+            let halves = _mm256_srli_epi32::<16>(_mm256_blendv_epi8(rounded, quiet, nan));
+            let packed =
+                _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves));
+            _mm_storeu_si128(dst.cast(), packed);
+        }
     }
 
     #[inline(always)]

@@ -1,18 +1,30 @@
 //! AVX-512 F, BW, DQ and VL, with AVX2 and FMA below: 16 lanes, 32 registers, masks.
 //!
+//! Processors may have more: products of bytes (VNNI) or of bf16, each with a token of its own kind, which proves it. Few kernels
+//! are compiled for those.
+//!
 //! Most operations are one intrinsic; parts of a vector are loaded and stored under a mask, which touches no float beyond
 //! the slice. Reductions halve the vector once, then are those of AVX2.
 
 use super::{
     super::Simd,
-    super::dispatch::{Operation, eval_avx512},
+    super::dispatch::{Operation, eval_avx512, eval_avx512_bf16, eval_avx512_vnni},
     Avx2, instructions,
 };
 use std::arch::x86_64::*;
 
-/// The token of AVX-512; it holds the token of the level below.
+/// [`Avx512`] as it is.
+pub(crate) const PLAIN: u8 = 0;
+
+/// [`Avx512`] with VNNI.
+pub(crate) const VNNI: u8 = 1;
+
+/// [`Avx512`] with BF16.
+pub(crate) const BF16: u8 = 2;
+
+/// The token of AVX-512 and one of [`PLAIN`], [`VNNI`], [`BF16`]; it holds the token of the level below.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Avx512(Avx2);
+pub(crate) struct Avx512<const EXTRA: u8 = PLAIN>(Avx2);
 
 impl Avx512 {
     /// The token, when the processor has all of the features.
@@ -24,6 +36,20 @@ impl Avx512 {
         Avx2::new().filter(|_| found).map(Self)
     }
 
+    /// With VNNI, when the processor has it.
+    #[inline]
+    pub(crate) fn with_vnni(self) -> Option<Avx512<VNNI>> {
+        is_x86_feature_detected!("avx512vnni").then_some(Avx512(self.0))
+    }
+
+    /// With BF16, when the processor has it.
+    #[inline]
+    pub(crate) fn with_bf16(self) -> Option<Avx512<BF16>> {
+        is_x86_feature_detected!("avx512bf16").then_some(Avx512(self.0))
+    }
+}
+
+impl<const EXTRA: u8> Avx512<EXTRA> {
     /// The mask of the first `n` lanes, n ≤ 16.
     #[inline(always)]
     fn first_lanes(self, n: usize) -> __mmask16 {
@@ -40,7 +66,7 @@ impl Avx512 {
     }
 }
 
-impl Simd for Avx512 {
+impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
     type Vec = __m512;
     type Mask = __mmask16;
 
@@ -50,8 +76,14 @@ impl Simd for Avx512 {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn call<O: Operation>(self, operation: O) -> O::Output {
-        // SAFETY: the token proves the features.
-        unsafe { eval_avx512(operation, self) }
+        // SAFETY: the token proves the features, also those of its kind.
+        unsafe {
+            match EXTRA {
+                VNNI => eval_avx512_vnni(operation, Avx512(self.0)),
+                BF16 => eval_avx512_bf16(operation, Avx512(self.0)),
+                _ => eval_avx512(operation, Avx512(self.0)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -196,6 +228,138 @@ impl Simd for Avx512 {
     fn select(self, mask: __mmask16, yes: __m512, no: __m512) -> __m512 {
         // SAFETY: the token proves the features.
         unsafe { _mm512_mask_blend_ps(mask, no, yes) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn dot_bytes(self, a: __m512, b: __m512, sum: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let (a, b, sum) = (_mm512_castps_si512(a), _mm512_castps_si512(b), _mm512_castps_si512(sum));
+            if EXTRA == VNNI {
+                return _mm512_castsi512_ps(_mm512_dpbusd_epi32(sum, a, b));
+            }
+            // Even and odd bytes as 16-bit integers, whose products are added in pairs as 32-bit ones: nothing saturates.
+            let even = _mm512_madd_epi16(
+                _mm512_and_si512(a, _mm512_set1_epi16(0xFF)),
+                _mm512_srai_epi16::<8>(_mm512_slli_epi16::<8>(b)),
+            );
+            let odd = _mm512_madd_epi16(_mm512_srli_epi16::<8>(a), _mm512_srai_epi16::<8>(b));
+            _mm512_castsi512_ps(_mm512_add_epi32(sum, _mm512_add_epi32(even, odd)))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn integer_difference(self, sum: __m512, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let product = _mm512_mullo_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b));
+            _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_castps_si512(sum), product))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn integer_sum(self, a: __m512, b: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_castsi512_ps(_mm512_add_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b))) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn unsigned_bits(self, words: __m512, shift: u32, bits: u32) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let shifted =
+                _mm512_srl_epi32(_mm512_castps_si512(words), _mm_cvtsi32_si128(shift.cast_signed()));
+            let mask = _mm512_set1_epi32(((1_u32 << bits) - 1).cast_signed());
+            _mm512_cvtepi32_ps(_mm512_and_si512(shifted, mask))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn signed_byte(self, words: __m512, i: u32) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let shift = _mm_cvtsi32_si128((24 - 8 * i).cast_signed());
+            let at_the_top = _mm512_sll_epi32(_mm512_castps_si512(words), shift);
+            _mm512_cvtepi32_ps(_mm512_srai_epi32::<24>(at_the_top))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn nibbles(self, words: __m512, high: bool) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let words = _mm512_castps_si512(words);
+            let low = if high { _mm512_srli_epi32::<4>(words) } else { words };
+            _mm512_castsi512_ps(_mm512_and_si512(low, _mm512_set1_epi32(0x0F0F_0F0F)))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_bytes(self, a: __m512, dst: *mut u8) {
+        // SAFETY: the caller vouches for 16 bytes; the token proves the features.
+        unsafe { _mm_storeu_si128(dst.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a))) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn bf16_half(self, words: __m512, high: bool) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let words = _mm512_castps_si512(words);
+            _mm512_castsi512_ps(match high {
+                true => _mm512_and_si512(words, _mm512_set1_epi32(0xFFFF_0000_u32.cast_signed())),
+                false => _mm512_slli_epi32::<16>(words),
+            })
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn f16_half(self, words: __m512, high: bool) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let words = _mm512_castps_si512(words);
+            let low = if high { _mm512_srli_epi32::<16>(words) } else { words };
+            _mm512_cvtph_ps(_mm512_cvtepi32_epi16(low))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_bf16(self, a: __m512, dst: *mut u16) {
+        // SAFETY: the caller vouches for 16 halves; the token proves the features, also those of its kind.
+        unsafe {
+            if EXTRA == BF16 {
+                let halves: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(a));
+                return _mm256_storeu_si256(dst.cast(), halves);
+            }
+            let bits = _mm512_castps_si512(a);
+            // Just over half a step, or half a step when the last bit kept is 1.
+            let last = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
+            let rounded = _mm512_add_epi32(bits, _mm512_add_epi32(last, _mm512_set1_epi32(0x7FFF)));
+            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
+            let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
+            let halves = _mm512_srli_epi32::<16>(_mm512_mask_blend_epi32(nan, rounded, quiet));
+            _mm256_storeu_si256(dst.cast(), _mm512_cvtepi32_epi16(halves));
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn dot_bf16(self, a: __m512, b: __m512, sum: __m512) -> __m512 {
+        if EXTRA != BF16 {
+            let low = self.mul_add(self.bf16_half(a, false), self.bf16_half(b, false), sum);
+            return self.mul_add(self.bf16_half(a, true), self.bf16_half(b, true), low);
+        }
+        // SAFETY: a token of this kind proves AVX-512 BF16; any 512 bits are 32 bf16.
+        unsafe { _mm512_dpbf16_ps(sum, std::mem::transmute(a), std::mem::transmute(b)) }
     }
 
     #[inline(always)]

@@ -7,7 +7,16 @@ mod avx2;
 mod avx512;
 
 pub(crate) use avx2::Avx2;
-pub(crate) use avx512::Avx512;
+pub(crate) use avx512::{Avx512, BF16, VNNI};
+
+/// Whether AMD made the processor.
+pub(crate) fn is_amd() -> bool {
+    static VENDOR: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *VENDOR.get_or_init(|| {
+        let id = std::arch::x86_64::__cpuid(0);
+        [id.ebx, id.edx, id.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD"
+    })
+}
 
 /// Lists the operations that are one intrinsic each.
 macro_rules! instructions {

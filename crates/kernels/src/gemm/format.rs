@@ -1,0 +1,304 @@
+//! What a format of weights does around the tiles: which words they multiply, and how sums become floats.
+//!
+//! | weight | words of a panel that tiles read | rows of `a` | sums |
+//! | --- | --- | --- | --- |
+//! | f32 | as packed | as they are | floats |
+//! | bf16, where the processor multiplies them fast | as packed | rounded to bf16 | floats |
+//! | bf16 elsewhere, f16, int4 | a panel at a time made floats, in cache | as they are | floats |
+//! | int8 | as packed | bytes, a scale and a zero each (`rows.rs`) | integers, then scaled |
+
+use super::PackedWeight;
+use super::rows::ByteRows;
+use super::weight::{Int4Groups, Int8Columns, PackedFormat};
+use crate::Context;
+use crate::simd::{Bytes, Floats, Operation, Products, Simd};
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// The smallest piece of K that all expanded formats can begin at.
+const ALIGNED_K: usize = 8;
+
+/// What is done around the tiles.
+pub(super) trait Format: Copy + Sync {
+    /// What tiles multiply.
+    type Products: Products;
+
+    /// Runs a task, compiled for what the products want.
+    fn dispatch<O: Operation<Output = ()>>(ctx: &Context, task: O) {
+        ctx.dispatch_products::<Self::Products, O>(task);
+    }
+
+    /// Words of K that tiles run over.
+    fn depth(weight: &PackedWeight) -> usize;
+
+    /// What pieces of K begin at multiples of.
+    const ALIGNED: usize = 1;
+
+    /// Floats of the memory that [`Self::panel`] wants for so many words of K.
+    fn room(width: usize, depth: usize) -> usize;
+
+    /// The words `ks` of a panel, [ks, W], in place or made in `room`.
+    fn panel<'a, S: Simd>(
+        simd: S,
+        weight: &'a PackedWeight,
+        p: usize,
+        ks: Range<usize>,
+        room: &'a mut [f32],
+    ) -> &'a [f32];
+
+    /// Makes floats of the sums [rows, W] of a tile with panel `p`.
+    fn to_floats<S: Simd, const V: usize>(
+        &self,
+        simd: S,
+        weight: &PackedWeight,
+        p: usize,
+        rows: Range<usize>,
+        sums: &mut [f32],
+    );
+}
+
+/// Words as they are packed, floats as sums.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packed<P>(pub(super) PhantomData<P>);
+
+impl<P: Products> Format for Packed<P> {
+    type Products = P;
+
+    fn depth(weight: &PackedWeight) -> usize {
+        weight.depth()
+    }
+
+    fn room(_: usize, _: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn panel<'a, S: Simd>(
+        _: S,
+        weight: &'a PackedWeight,
+        p: usize,
+        ks: Range<usize>,
+        _: &'a mut [f32],
+    ) -> &'a [f32] {
+        let width = weight.width();
+        &weight.panel(p)[ks.start * width..ks.end * width]
+    }
+
+    #[inline(always)]
+    fn to_floats<S: Simd, const V: usize>(
+        &self,
+        _: S,
+        _: &PackedWeight,
+        _: usize,
+        _: Range<usize>,
+        _: &mut [f32],
+    ) {
+    }
+}
+
+/// Panels made floats.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expanded;
+
+impl Format for Expanded {
+    type Products = Floats;
+
+    const ALIGNED: usize = ALIGNED_K;
+
+    fn depth(weight: &PackedWeight) -> usize {
+        weight.k()
+    }
+
+    fn room(width: usize, depth: usize) -> usize {
+        width * depth.next_multiple_of(ALIGNED_K)
+    }
+
+    #[inline(always)]
+    fn panel<'a, S: Simd>(
+        simd: S,
+        weight: &'a PackedWeight,
+        p: usize,
+        ks: Range<usize>,
+        room: &'a mut [f32],
+    ) -> &'a [f32] {
+        let len = ks.len() * weight.width();
+        simd.call(Expand { weight, p, ks, out: &mut *room });
+        &room[..len]
+    }
+
+    #[inline(always)]
+    fn to_floats<S: Simd, const V: usize>(
+        &self,
+        _: S,
+        _: &PackedWeight,
+        _: usize,
+        _: Range<usize>,
+        _: &mut [f32],
+    ) {
+    }
+}
+
+/// Makes floats of a part of a panel that begins at a multiple of [`ALIGNED_K`].
+struct Expand<'a> {
+    weight: &'a PackedWeight,
+    p: usize,
+    ks: Range<usize>,
+    /// [ks, W], and what a last word has past them.
+    out: &'a mut [f32],
+}
+
+impl Operation for Expand<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { weight, p, ks, out } = self;
+        let (width, panel) = (weight.width(), weight.panel(p));
+        match weight.format() {
+            PackedFormat::Bf16 => halves(
+                panel,
+                width,
+                ks,
+                out,
+                |words, high, out| {
+                    simd.store(simd.bf16_half(simd.load(words), high), out);
+                },
+                S::LANES,
+            ),
+            PackedFormat::F16 => halves(
+                panel,
+                width,
+                ks,
+                out,
+                |words, high, out| {
+                    simd.store(simd.f16_half(simd.load(words), high), out);
+                },
+                S::LANES,
+            ),
+            PackedFormat::Int4(groups) => nibbles(simd, (panel, groups), (weight, p), ks, out),
+            PackedFormat::F32 | PackedFormat::Int8(_) => unreachable!("read in place"),
+        }
+    }
+}
+
+/// Both halves of the words of a panel.
+#[inline(always)]
+fn halves(
+    panel: &[f32],
+    width: usize,
+    ks: Range<usize>,
+    out: &mut [f32],
+    convert: impl Fn(&[f32], bool, &mut [f32]),
+    lanes: usize,
+) {
+    let words = panel[ks.start / 2 * width..].chunks_exact(width);
+    for (words, out) in words.zip(out[..ks.len().next_multiple_of(2) * width].chunks_exact_mut(2 * width)) {
+        let (even, odd) = out.split_at_mut(width);
+        for column in (0..width).step_by(lanes) {
+            convert(&words[column..], false, &mut even[column..]);
+            convert(&words[column..], true, &mut odd[column..]);
+        }
+    }
+}
+
+/// The numbers that the codes of a panel stand for: code · scale + zero, each rounded as torchao rounds it.
+#[inline(always)]
+fn nibbles<S: Simd>(
+    simd: S,
+    (panel, groups): (&[f32], &Int4Groups),
+    (weight, p): (&PackedWeight, usize),
+    ks: Range<usize>,
+    out: &mut [f32],
+) {
+    let width = weight.width();
+    let of_panel = p * weight.k().div_ceil(groups.group) * width;
+    for (k, out) in ks.zip(out.chunks_exact_mut(width)) {
+        let (word, group) = (&panel[k / 8 * width..][..width], of_panel + k / groups.group * width);
+        let (scales, zeros) = (&groups.scales[group..][..width], &groups.zeros[group..][..width]);
+        let shift = 8 * (k % 4) as u32 + if k % 8 < 4 { 0 } else { 4 };
+        for column in (0..width).step_by(S::LANES) {
+            let code = simd.sub(simd.unsigned_bits(simd.load(&word[column..]), shift, 4), simd.splat(8.0));
+            let scaled = simd.mul(code, simd.load(&scales[column..]));
+            simd.store(simd.add(scaled, simd.load(&zeros[column..])), &mut out[column..]);
+        }
+    }
+}
+
+/// int8 weights with rows of bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Int8<'a> {
+    pub(super) columns: &'a Int8Columns,
+    pub(super) rows: ByteRows<'a>,
+}
+
+impl Format for Int8<'_> {
+    type Products = Bytes;
+
+    fn depth(weight: &PackedWeight) -> usize {
+        weight.depth()
+    }
+
+    fn room(_: usize, _: usize) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn panel<'a, S: Simd>(
+        simd: S,
+        weight: &'a PackedWeight,
+        p: usize,
+        ks: Range<usize>,
+        room: &'a mut [f32],
+    ) -> &'a [f32] {
+        Packed::<Bytes>::panel(simd, weight, p, ks, room)
+    }
+
+    #[inline(always)]
+    fn to_floats<S: Simd, const V: usize>(
+        &self,
+        simd: S,
+        weight: &PackedWeight,
+        p: usize,
+        rows: Range<usize>,
+        sums: &mut [f32],
+    ) {
+        simd.call(Scale::<V> { format: self, weight, p, rows, sums });
+    }
+}
+
+/// `sums = ((sums − zero[row] · Σ codes[column]) · scale[row] + outliers) · scale[column]`.
+struct Scale<'a, const V: usize> {
+    format: &'a Int8<'a>,
+    weight: &'a PackedWeight,
+    p: usize,
+    rows: Range<usize>,
+    /// [rows, W].
+    sums: &'a mut [f32],
+}
+
+impl<const V: usize> Operation for Scale<'_, V> {
+    type Output = ();
+
+    #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { format: Int8 { columns, rows: of_rows }, weight, p, rows, sums } = self;
+        let (width, panel) = (V * S::LANES, weight.panel(p));
+        let (scales, codes) = (&columns.scales[p * width..][..width], &columns.sums[p * width..][..width]);
+        for (r, sums) in rows.zip(sums.chunks_exact_mut(width)) {
+            let row = of_rows.row(r);
+            let (zero, scale) = (simd.splat(row.zero), simd.splat(row.scale));
+            for v in 0..V {
+                let column = v * S::LANES;
+                let sum = &mut sums[column..];
+                let difference = simd.integer_difference(simd.load(sum), zero, simd.load(&codes[column..]));
+                let mut value = simd.mul(difference, scale);
+                for (k, x) in row.outliers() {
+                    let word = simd.load(&panel[k / 4 * width + column..]);
+                    value = simd.mul_add(simd.signed_byte(word, (k % 4) as u32), simd.splat(x), value);
+                }
+                simd.store(simd.mul(value, simd.load(&scales[column..])), sum);
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The rows of `a` in the words that tiles multiply with compact weights.
+//!
+//! bf16: each float rounded to nearest. Bytes: each row has a scale and a zero of its own,
+//! ```text
+//! x̂ = scale · (byte − zero)      scale = (most − least) / 255,  zero = round(−least / scale),  least ≤ 0 ≤ most
+//! ```
+//! so that 0 is exact. Numbers far larger than the rest of their row (beyond [`FAR`] times its root mean square), which would
+//! leave few steps to the others, are taken out: their bytes stand for 0, and their products are added in floats. A row that
+//! is not finite becomes NaN. All of it depends on the row alone.
+
+use crate::matrix::row_stride;
+use crate::simd::{Bf16Pairs, Operation, Simd};
+use crate::{Buffer, Context, MatRef};
+
+/// The largest byte.
+const MAX_BYTE: f32 = 255.0;
+
+/// From how many times the root mean square of the rest of its row on a number is an outlier.
+const FAR: f32 = 8.0;
+
+/// The most outliers of a row; others are quantised with the rest.
+const MAX_OUTLIERS: usize = 14;
+
+/// What follows the words of a row of bytes: scale, zero, number of outliers, then place and value of each.
+const ROW_NUMBERS: usize = 3 + 2 * MAX_OUTLIERS;
+
+/// Rows of a task.
+const TASK_ROWS: usize = 16;
+
+/// Rows in words, each `stride` after the last.
+pub(super) struct RowWords<'c> {
+    data: Buffer<'c>,
+    stride: usize,
+    /// Words of a row.
+    depth: usize,
+}
+
+/// See [`RowWords`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByteRows<'a> {
+    data: &'a [f32],
+    stride: usize,
+    depth: usize,
+}
+
+/// What a row of bytes stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ByteRow<'a> {
+    pub(super) scale: f32,
+    /// A 32-bit integer.
+    pub(super) zero: f32,
+    outliers: &'a [f32],
+}
+
+impl<'c> RowWords<'c> {
+    /// Rows [M, K] as bf16 in words [M, ⌈K/2⌉].
+    pub(super) fn bf16(ctx: &'c Context, a: MatRef<'_>) -> Self {
+        let depth = a.cols().div_ceil(2);
+        Self::new(ctx, a, depth, depth, |row, words| {
+            ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words })
+        })
+    }
+
+    /// Rows [M, K] as bytes in words [M, ⌈K/4⌉].
+    pub(super) fn bytes(ctx: &'c Context, a: MatRef<'_>) -> Self {
+        let depth = a.cols().div_ceil(4);
+        Self::new(ctx, a, depth, depth + ROW_NUMBERS, |row, out| {
+            let (words, numbers) = out.split_at_mut(depth);
+            ctx.dispatch(ToBytes { row, words, numbers });
+        })
+    }
+
+    fn new(
+        ctx: &'c Context,
+        a: MatRef<'_>,
+        depth: usize,
+        row_len: usize,
+        convert: impl Fn(&[f32], &mut [f32]) + Sync,
+    ) -> Self {
+        let stride = row_stride(row_len);
+        let mut data = ctx.scratch(a.rows() * stride);
+        // Rows of nothing may have no words.
+        if stride > 0 {
+            ctx.for_each_chunk_mut(&mut data[..], TASK_ROWS * stride, |task, rows| {
+                for (i, out) in rows.chunks_exact_mut(stride).enumerate() {
+                    convert(a.row(task * TASK_ROWS + i), &mut out[..row_len]);
+                }
+            });
+        }
+        Self { data, stride, depth }
+    }
+
+    /// The words.
+    pub(super) fn matrix(&self, rows: usize) -> MatRef<'_> {
+        MatRef::with_stride(&self.data, rows, self.depth, self.stride)
+    }
+
+    /// What they stand for, if they are bytes.
+    pub(super) fn byte_rows(&self) -> ByteRows<'_> {
+        ByteRows { data: &self.data, stride: self.stride, depth: self.depth }
+    }
+}
+
+impl<'a> ByteRows<'a> {
+    /// What row `r` stands for.
+    #[inline(always)]
+    pub(super) fn row(&self, r: usize) -> ByteRow<'a> {
+        let [scale, zero, outliers, rest @ ..] = &self.data[r * self.stride + self.depth..] else {
+            unreachable!("the numbers of a row")
+        };
+        ByteRow { scale: *scale, zero: *zero, outliers: &rest[..2 * *outliers as usize] }
+    }
+}
+
+impl ByteRow<'_> {
+    /// Place and value of each number that was taken out.
+    #[inline(always)]
+    pub(super) fn outliers(&self) -> impl Iterator<Item = (usize, f32)> {
+        self.outliers.chunks_exact(2).map(|pair| (pair[0] as usize, pair[1]))
+    }
+}
+
+/// A row as bf16.
+struct ToBf16<'a> {
+    row: &'a [f32],
+    /// [⌈K/2⌉].
+    words: &'a mut [f32],
+}
+
+impl Operation for ToBf16<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { row, words } = self;
+        let whole = row.len() - row.len() % S::LANES;
+        assert!(2 * words.len() >= whole, "words of a row");
+        let halves = words.as_mut_ptr().cast::<u16>();
+        for k in (0..whole).step_by(S::LANES) {
+            // SAFETY: k + LANES ≤ 2 · words, by the assertion, and a word is two halves.
+            #[allow(unsafe_code)]
+            unsafe {
+                simd.store_bf16(simd.load(&row[k..]), halves.add(k));
+            }
+        }
+        for (word, pair) in words[whole / 2..].iter_mut().zip(row[whole..].chunks(2)) {
+            let half = |i: usize| pair.get(i).map_or(0, |x| u32::from(half::bf16::from_f32(*x).to_bits()));
+            *word = f32::from_bits(half(0) | half(1) << 16);
+        }
+    }
+}
+
+/// A row as bytes.
+struct ToBytes<'a> {
+    row: &'a [f32],
+    /// [⌈K/4⌉].
+    words: &'a mut [f32],
+    /// [`ROW_NUMBERS`].
+    numbers: &'a mut [f32],
+}
+
+impl Operation for ToBytes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { row, words, numbers } = self;
+        let mut span = simd.call(Measure::<false> { row, limit: 0.0 });
+        let mut limit = f32::INFINITY;
+        let [scale, zero, outliers, places @ ..] = numbers else { unreachable!("numbers of a row") };
+        *outliers = 0.0;
+        if span.most.max(-span.least) > span.far(row.len()) {
+            (span, limit) = without_outliers(simd, row, span);
+            let found = row.iter().enumerate().filter(|(_, x)| x.abs() > limit);
+            for ((k, x), place) in found.zip(places.chunks_exact_mut(2)) {
+                place.copy_from_slice(&[k as f32, *x]);
+                *outliers += 1.0;
+            }
+        }
+        // Their difference may be too large for a float.
+        let of_byte = span.most / MAX_BYTE - span.least / MAX_BYTE;
+        let step = if of_byte > f32::MIN_POSITIVE { 1.0 / of_byte } else { 0.0 };
+        let middle = (-span.least * step).round_ties_even();
+        // Not a number if one is not; squares of finite numbers may be infinite too.
+        let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
+        *scale = if finite { of_byte } else { f32::NAN };
+        *zero = f32::from_bits(middle as u32);
+        simd.call(WriteBytes { row, words, step, middle, limit });
+    }
+}
+
+/// What the numbers of a row span.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    /// 0 or less.
+    least: f32,
+    /// 0 or more.
+    most: f32,
+    /// Σ x².
+    squares: f32,
+    /// Numbers beyond the limit, which do not count above.
+    beyond: f32,
+}
+
+impl Span {
+    /// From where on a number is far from the others.
+    fn far(&self, numbers: usize) -> f32 {
+        FAR * (self.squares / numbers as f32).sqrt()
+    }
+}
+
+/// The span of a row without its outliers, and the limit beyond which they are: there are at most [`MAX_OUTLIERS`]. Those that are
+/// found may have hidden others, so the rest is measured again.
+#[inline(always)]
+fn without_outliers<S: Simd>(simd: S, row: &[f32], mut span: Span) -> (Span, f32) {
+    let mut limit = f32::INFINITY;
+    for _ in 0..3 {
+        let next = span.far(row.len());
+        let rest = simd.call(Measure::<true> { row, limit: next });
+        if rest.beyond <= span.beyond || rest.beyond > MAX_OUTLIERS as f32 {
+            break;
+        }
+        (span, limit) = (rest, next);
+    }
+    (span, limit)
+}
+
+/// Measures a row; with LIMITED only the numbers up to a magnitude.
+struct Measure<'a, const LIMITED: bool> {
+    row: &'a [f32],
+    limit: f32,
+}
+
+impl<const LIMITED: bool> Operation for Measure<'_, LIMITED> {
+    type Output = Span;
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) -> Span {
+        let (limit, zero, one) = (simd.splat(self.limit), simd.splat(0.0), simd.splat(1.0));
+        let (mut least, mut most, mut squares, mut beyond) = (zero, zero, zero, zero);
+        let mut take = |mut x: S::Vec| {
+            if LIMITED {
+                let far = simd.gt(simd.abs(x), limit);
+                beyond = simd.add(beyond, simd.select(far, one, zero));
+                x = simd.select(far, zero, x);
+            }
+            (least, most) = (simd.min(x, least), simd.max(x, most));
+            squares = simd.mul_add(x, x, squares);
+        };
+        let chunks = self.row.chunks_exact(S::LANES);
+        let rest = chunks.remainder();
+        for chunk in chunks {
+            take(simd.load(chunk));
+        }
+        take(simd.load_part(rest, 0.0));
+        let mut lanes = [0.0; MAX_LANES];
+        simd.store(least, &mut lanes);
+        let least = lanes[..S::LANES].iter().fold(0.0, |a: f32, b| a.min(*b));
+        simd.store(most, &mut lanes);
+        let most = lanes[..S::LANES].iter().fold(0.0, |a: f32, b| a.max(*b));
+        Span { least, most, squares: simd.reduce_sum(squares), beyond: simd.reduce_sum(beyond) }
+    }
+}
+
+/// The lanes of the widest level.
+const MAX_LANES: usize = 16;
+
+/// `byte = round(x · step + middle)`; beyond the limit, `middle`.
+struct WriteBytes<'a> {
+    row: &'a [f32],
+    words: &'a mut [f32],
+    step: f32,
+    middle: f32,
+    limit: f32,
+}
+
+impl Operation for WriteBytes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { row, words, step, middle, limit } = self;
+        let (step, middle, limit) = (simd.splat(step), simd.splat(middle), simd.splat(limit));
+        let byte = |x: S::Vec| {
+            let near = simd.select(simd.gt(simd.abs(x), limit), simd.splat(0.0), x);
+            // The bound first: NaN becomes it.
+            let most = simd.min(simd.mul_add(near, step, middle), simd.splat(MAX_BYTE));
+            simd.max(most, simd.splat(0.0))
+        };
+        let whole = row.len() - row.len() % S::LANES;
+        assert!(4 * words.len() >= whole, "words of a row");
+        let bytes = words.as_mut_ptr().cast::<u8>();
+        for k in (0..whole).step_by(S::LANES) {
+            // SAFETY: k + LANES ≤ 4 · words, by the assertion, and a word is four bytes.
+            #[allow(unsafe_code)]
+            unsafe {
+                simd.store_bytes(byte(simd.load(&row[k..])), bytes.add(k));
+            }
+        }
+        if whole < row.len() {
+            let mut rest = [0_u8; MAX_LANES];
+            // SAFETY: there are as many bytes as the widest level has lanes.
+            #[allow(unsafe_code)]
+            unsafe {
+                simd.store_bytes(byte(simd.load_part(&row[whole..], 0.0)), rest.as_mut_ptr());
+            }
+            for (word, bytes) in words[whole / 4..].iter_mut().zip(rest.as_chunks::<4>().0) {
+                *word = f32::from_bits(u32::from_le_bytes(*bytes));
+            }
+        }
+    }
+}

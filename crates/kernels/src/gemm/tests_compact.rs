@@ -1,0 +1,251 @@
+//! Products with compact weights: each fast kernel, at every level, against floats that the format stands for.
+
+use super::{Epilogue, Int4Activations, PackedWeight, gemm};
+use crate::{Activation, Context, ContextOptions, Int4Weight, Int8Weight, Isa, MatMut, MatRef, reference};
+use dinoxide_testkit::data::hash32;
+
+fn contexts() -> Vec<Context> {
+    let with =
+        |isa, threads| Context::new(ContextOptions { isa: Some(isa), threads: Some(threads) }).unwrap();
+    Isa::available().into_iter().flat_map(|isa| (1..=3).map(move |threads| with(isa, threads))).collect()
+}
+
+/// Rows, columns and inputs around the edges of tiles, panels, words and blocks.
+const SHAPES: [(usize, usize, usize); 12] = [
+    (0, 5, 3),
+    (1, 1, 1),
+    (3, 7, 2),
+    (5, 48, 33),
+    (13, 33, 64),
+    (25, 96, 31),
+    (7, 16, 0),
+    (30, 50, 130),
+    (9, 40, 1537),
+    (129, 96, 384),
+    (4, 33, 3080),
+    (3, 17, 6200),
+];
+
+fn product(ctx: &Context, a: &[f32], weight: &PackedWeight, epilogue: &Epilogue<'_>, m: usize) -> Vec<f32> {
+    let mut out = vec![0.5; m * weight.n()];
+    gemm(ctx, MatRef::new(a, m, weight.k()), weight, epilogue, &mut MatMut::new(&mut out, m, weight.n()));
+    out
+}
+
+/// The product in f64, before the epilogue, and Σ|a·w|.
+fn exact(a: &[f32], weight: &[f32], (m, n, k): (usize, usize, usize)) -> Vec<(f64, f64)> {
+    let at = |r: usize, c: usize| {
+        (0..k).fold((0.0, 0.0), |(sum, size), i| {
+            let term = f64::from(a[r * k + i]) * f64::from(weight[c * k + i]);
+            (sum + term, size + term.abs())
+        })
+    };
+    (0..m * n).map(|i| at(i / n.max(1), i % n.max(1))).collect()
+}
+
+fn assert_near(got: &[f32], want: &[(f64, f64)], relative: f64, what: &str) {
+    for (i, (got, (want, size))) in got.iter().zip(want).enumerate() {
+        let error = (f64::from(*got) - want).abs();
+        assert!(
+            error <= relative * size + 1e-30,
+            "{what} at {i}: {got}, want {want}, error {:e} of Σ",
+            error / size
+        );
+    }
+}
+
+/// Of Σ|a·w|: what sums of floats lose at the most here.
+const FLOAT_SUMS: f64 = 3e-6;
+
+#[test]
+fn halves_multiply_like_the_floats_they_are() {
+    for ctx in contexts() {
+        for (m, n, k) in SHAPES {
+            let (a, weight) = (hash32(1, m * k), hash32(2, n * k));
+            let bf16: Vec<f32> = weight.iter().map(|w| half::bf16::from_f32(*w).to_f32()).collect();
+            let f16: Vec<f32> = weight.iter().map(|w| half::f16::from_f32(*w).to_f32()).collect();
+            // Where the processor multiplies bf16, rows are rounded to it.
+            let rounded: Vec<f32> = match ctx.multiplies_bf16() {
+                true => a.iter().map(|x| half::bf16::from_f32(*x).to_f32()).collect(),
+                false => a.clone(),
+            };
+            let what = format!("{} {m}x{n}x{k}", ctx.isa());
+            let packed = PackedWeight::pack_bf16(&ctx, &[&weight], n, k);
+            let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+            assert_near(&got, &exact(&rounded, &bf16, (m, n, k)), FLOAT_SUMS, &format!("bf16 {what}"));
+            let packed = PackedWeight::pack_f16(&ctx, &[&weight], n, k).unwrap();
+            let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+            assert_near(&got, &exact(&a, &f16, (m, n, k)), FLOAT_SUMS, &format!("f16 {what}"));
+        }
+    }
+}
+
+#[test]
+fn every_half_is_widened_right() {
+    for ctx in contexts() {
+        // All finite f16, subnormals included, times 1.
+        let all: Vec<f32> = (0..=u16::MAX).map(|bits| half::f16::from_bits(bits).to_f32()).collect();
+        let finite: Vec<f32> = all.into_iter().filter(|w| w.is_finite()).collect();
+        let packed = PackedWeight::pack_f16(&ctx, &[&finite], finite.len(), 1).unwrap();
+        assert_eq!(product(&ctx, &[1.0], &packed, &Epilogue::default(), 1), finite, "{}", ctx.isa());
+        let weight = [1e-42, -1e-30, 3.0e38, -0.0];
+        let packed = PackedWeight::pack_bf16(&ctx, &[&weight], 4, 1);
+        let got = product(&ctx, &[1.0], &packed, &Epilogue::default(), 1);
+        for (got, want) in got.iter().zip(weight) {
+            assert!((got - want).abs() <= want.abs() / 256.0 + 1e-38, "{}: {got} {want}", ctx.isa());
+        }
+    }
+}
+
+#[test]
+fn f16_refuses_what_is_too_large_for_it() {
+    let ctx = Context::new(ContextOptions::default()).unwrap();
+    assert!(PackedWeight::pack_f16(&ctx, &[&[1.0, 65_504.0]], 1, 2).is_some());
+    assert!(PackedWeight::pack_f16(&ctx, &[&[1.0, -65_520.0]], 1, 2).is_none());
+}
+
+/// A row as its bytes stand for it; by hand, in f64.
+fn as_bytes(row: &[f32]) -> Vec<f32> {
+    let (least, most) = row.iter().fold((0.0_f32, 0.0_f32), |(a, b), x| (a.min(*x), b.max(*x)));
+    let scale = most / 255.0 - least / 255.0;
+    let step = 1.0 / scale;
+    let zero = (-least * step).round_ties_even();
+    let byte = |x: f32| x.mul_add(step, zero).round_ties_even().clamp(0.0, 255.0);
+    row.iter().map(|x| (byte(*x) - zero) * scale).collect()
+}
+
+#[test]
+fn int8_multiplies_bytes_like_the_floats_they_stand_for() {
+    for ctx in contexts() {
+        for (m, n, k) in SHAPES {
+            let (a, weight) = (hash32(1, m * k), hash32(2, n * k));
+            let quantized = Int8Weight::quantize(&ctx, &weight, n, k);
+            let rows: Vec<f32> = a.chunks(k.max(1)).flat_map(as_bytes).collect();
+            let packed = PackedWeight::pack_int8(&ctx, &[quantized.clone()]);
+            let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+            // Without FMA a byte may be another where a number is half way between two.
+            let relative = if ctx.isa() == Isa::Portable { 1e-3 } else { FLOAT_SUMS };
+            let want = exact(&rows, &quantized.dequantize(), (m, n, k));
+            assert_near(&got, &want, relative, &format!("{} {m}x{n}x{k}", ctx.isa()));
+        }
+    }
+}
+
+#[test]
+fn int4_multiplies_the_floats_of_the_scheme() {
+    for ctx in contexts() {
+        for ((m, n, k), group) in SHAPES.into_iter().zip([32, 64, 128, 7].into_iter().cycle()) {
+            let (a, weight) = (hash32(1, m * k), hash32(2, n * k));
+            let quantized = Int4Weight::quantize(&ctx, &weight, (n, k), group);
+            let packed = PackedWeight::pack_int4(&ctx, &[quantized.clone()], Int4Activations::Float);
+            let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+            let want = exact(&a, &quantized.dequantize(), (m, n, k));
+            assert_near(&got, &want, FLOAT_SUMS, &format!("{} {m}x{n}x{k} {group}", ctx.isa()));
+        }
+    }
+}
+
+#[test]
+fn outliers_of_a_row_do_not_cost_the_others_their_bits() {
+    let (m, n, k) = (24, 40, 384);
+    let weight = hash32(2, n * k);
+    let plain = hash32(1, m * k);
+    for ctx in contexts() {
+        let packed = PackedWeight::pack_int8(&ctx, &[Int8Weight::quantize(&ctx, &weight, n, k)]);
+        let error = |a: &[f32]| {
+            let got = product(&ctx, a, &packed, &Epilogue::default(), m);
+            let want = exact(a, &Int8Weight::quantize(&ctx, &weight, n, k).dequantize(), (m, n, k));
+            let square: f64 = got.iter().zip(want).map(|(g, (w, _))| (f64::from(*g) - w).powi(2)).sum();
+            (square / got.len() as f64).sqrt()
+        };
+        let usual = error(&plain);
+        // A channel that is far from the others in all rows, then several of very different sizes in some.
+        let mut a = plain.clone();
+        a.iter_mut().skip(7).step_by(k).for_each(|x| *x *= 1000.0);
+        assert!(error(&a) < 1.2 * usual + 1e-4, "{}: {} {usual}", ctx.isa(), error(&a));
+        for (i, factor) in [1e6, -1e3, 50.0, 1e5].into_iter().enumerate() {
+            a[3 * k + 11 * i] = factor;
+        }
+        a[5 * k..6 * k].iter_mut().for_each(|x| *x *= 1e-3);
+        assert!(error(&a) < 1.2 * usual + 0.3, "{}: {} {usual}", ctx.isa(), error(&a));
+        let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+        let want = exact(&a, &Int8Weight::quantize(&ctx, &weight, n, k).dequantize(), (m, n, k));
+        for c in 0..n {
+            let error = f64::from(got[5 * n + c]) - want[5 * n + c].0;
+            assert!(error.abs() < 1e-3 * 8.0 * usual, "a small row: {error}");
+        }
+    }
+}
+
+#[test]
+fn rows_that_are_not_finite_are_not_numbers_and_others_are() {
+    for ctx in contexts() {
+        let (m, n, k) = (5, 20, 40);
+        let mut a = hash32(1, m * k);
+        (a[k + 3], a[3 * k + 39]) = (f32::NAN, f32::INFINITY);
+        a[4 * k..].fill(0.0);
+        let packed = PackedWeight::pack_int8(&ctx, &[Int8Weight::quantize(&ctx, &hash32(2, n * k), n, k)]);
+        let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+        for (r, row) in got.chunks(n).enumerate() {
+            assert!(row.iter().all(|x| x.is_nan() == [1, 3].contains(&r)), "{} row {r}: {row:?}", ctx.isa());
+        }
+        assert!(got[4 * n..].iter().all(|x| *x == 0.0));
+        a[..k].fill(2e38);
+        a[1] = -2e38;
+        let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+        assert!(got[..n].iter().all(|x| !x.is_nan()), "{:?}", &got[..n]);
+    }
+}
+
+#[test]
+fn epilogues_and_stacked_parts_are_as_with_floats() {
+    let (m, n, k) = (19, 56, 72);
+    let (a, weight, bias, scale) = (hash32(1, m * k), hash32(2, n * k), hash32(3, n), hash32(4, n));
+    let epilogue = Epilogue {
+        bias: Some(&bias),
+        activation: Some(Activation::Gelu),
+        scale: Some(&scale),
+        accumulate: true,
+    };
+    let (first, second) = weight.split_at(20 * k);
+    for ctx in contexts() {
+        let int8 = |weight: &[f32]| Int8Weight::quantize(&ctx, weight, weight.len() / k, k);
+        let int4 = |weight: &[f32]| Int4Weight::quantize(&ctx, weight, (weight.len() / k, k), 32);
+        let stacked = [
+            PackedWeight::pack_bf16(&ctx, &[first, second], n, k),
+            PackedWeight::pack_f16(&ctx, &[first, second], n, k).unwrap(),
+            PackedWeight::pack_int8(&ctx, &[int8(first), int8(second)]),
+            PackedWeight::pack_int4(&ctx, &[int4(first), int4(second)], Int4Activations::Float),
+        ];
+        let whole = [
+            PackedWeight::pack_bf16(&ctx, &[&weight], n, k),
+            PackedWeight::pack_f16(&ctx, &[&weight], n, k).unwrap(),
+            PackedWeight::pack_int8(&ctx, &[int8(&weight)]),
+            PackedWeight::pack_int4(&ctx, &[int4(&weight)], Int4Activations::Float),
+        ];
+        let half = |w: &f32| half::bf16::from_f32(*w).to_f32();
+        let rounded: Vec<f32> = if ctx.multiplies_bf16() { a.iter().map(half).collect() } else { a.clone() };
+        let meant = [
+            (rounded, weight.iter().map(half).collect()),
+            (a.clone(), weight.iter().map(|w| half::f16::from_f32(*w).to_f32()).collect()),
+            (a.chunks(k).flat_map(as_bytes).collect(), int8(&weight).dequantize()),
+            (a.clone(), int4(&weight).dequantize()),
+        ];
+        for (i, (stacked, whole)) in stacked.iter().zip(&whole).enumerate() {
+            let got = product(&ctx, &a, stacked, &epilogue, m);
+            assert_eq!(got, product(&ctx, &a, whole, &epilogue, m), "{} format {i}", ctx.isa());
+            let (rows, weight) = &meant[i];
+            let mut want = vec![0.5; m * n];
+            let rows = MatRef::new(rows, m, k);
+            reference::gemm(rows, weight, n, &epilogue, &mut MatMut::new(&mut want, m, n));
+            // Without FMA some bytes are others where a number is half way between two.
+            let bound = if i == 2 && ctx.isa() == Isa::Portable { 0.05 } else { 1e-4 };
+            for (got, want) in got.iter().zip(&want) {
+                assert!((got - want).abs() < bound, "{} format {i}: {got}, want {want}", ctx.isa());
+            }
+            // Rows alone, and any number of threads.
+            let alone = product(&ctx, &a[4 * k..5 * k], stacked, &epilogue, 1);
+            assert_eq!(alone, got[4 * n..5 * n], "{} format {i}", ctx.isa());
+        }
+    }
+}

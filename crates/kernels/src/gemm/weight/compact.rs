@@ -1,0 +1,235 @@
+//! Packed weights of fewer bits: a word of a panel holds several k of a column,
+//!
+//! ```text
+//! bf16, f16   k = 2j, 2j + 1            16 bits each, the first in the low half
+//! int8        k = 4j, …, 4j + 3         a signed byte each, in order
+//! int4        k = 8j, …, 8j + 7         code + 8: byte i has k = 8j + i in its low half, k = 8j + 4 + i in its high half
+//! ```
+//! so that both halves of the bytes of an int4 word are as an int8 word is. What is past K is 0.
+
+use super::{PackedFormat, PackedWeight, PanelWidth, RUN};
+use crate::aligned::AlignedFloats;
+use crate::{Context, Int4Weight, Int8Weight};
+use half::{bf16, f16};
+
+/// What an int4 weight is multiplied with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Int4Activations {
+    /// Floats: what torchao's scheme computes.
+    Float,
+    /// Bytes, one scale a row: faster.
+    Int8,
+}
+
+/// The columns of an int8 weight, padded to whole panels.
+#[derive(Debug)]
+pub(in crate::gemm) struct Int8Columns {
+    /// [N].
+    pub(in crate::gemm) scales: AlignedFloats,
+    /// [N]: the sums of the codes over k, 32-bit integers.
+    pub(in crate::gemm) sums: AlignedFloats,
+}
+
+/// The groups of an int4 weight.
+#[derive(Debug)]
+pub(in crate::gemm) struct Int4Groups {
+    /// Inputs of a group.
+    pub(in crate::gemm) group: usize,
+    /// [panel, group, W].
+    pub(in crate::gemm) scales: AlignedFloats,
+    /// [panel, group, W].
+    pub(in crate::gemm) zeros: AlignedFloats,
+    /// What it is multiplied with.
+    pub(in crate::gemm) activations: Int4Activations,
+}
+
+impl PackedFormat {
+    /// Bytes held beside the words.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::F32 | Self::Bf16 | Self::F16 => 0,
+            Self::Int8(columns) => {
+                size_of_val::<[f32]>(&columns.scales) + size_of_val::<[f32]>(&columns.sums)
+            }
+            Self::Int4(groups) => size_of_val::<[f32]>(&groups.scales) + size_of_val::<[f32]>(&groups.zeros),
+        }
+    }
+}
+
+impl PackedWeight {
+    /// Packs several weights [Nᵢ, K] as one [N, K] of bf16, rounded to nearest, ties to even.
+    ///
+    /// # Panics
+    /// When a length is no multiple of `k`, or all together are not `n * k`.
+    #[must_use]
+    pub fn pack_bf16(ctx: &Context, weights: &[&[f32]], n: usize, k: usize) -> Self {
+        let parts = float_rows(weights, (n, k), |w| bf16::from_f32(w).to_bits());
+        Self::pack_words(ctx, &parts, (n, k), k.div_ceil(2), PackedFormat::Bf16)
+    }
+
+    /// Packs several weights [Nᵢ, K] as one [N, K] of f16, rounded to nearest, ties to even; nothing when a finite weight is too
+    /// large for f16 (beyond 65504).
+    ///
+    /// # Panics
+    /// When a length is no multiple of `k`, or all together are not `n * k`.
+    #[must_use]
+    pub fn pack_f16(ctx: &Context, weights: &[&[f32]], n: usize, k: usize) -> Option<Self> {
+        let overflows = |w: &f32| w.is_finite() && f16::from_f32(*w).is_infinite();
+        if weights.iter().any(|weight| weight.iter().any(overflows)) {
+            return None;
+        }
+        let parts = float_rows(weights, (n, k), |w| f16::from_f32(w).to_bits());
+        Some(Self::pack_words(ctx, &parts, (n, k), k.div_ceil(2), PackedFormat::F16))
+    }
+
+    /// Packs several weights [Nᵢ, K] as one.
+    ///
+    /// # Panics
+    /// When there are none, or their K differ.
+    #[must_use]
+    pub fn pack_int8(ctx: &Context, weights: &[Int8Weight]) -> Self {
+        let k = common_k(weights.iter().map(Int8Weight::k));
+        let n: usize = weights.iter().map(Int8Weight::n).sum();
+        let padded = n.next_multiple_of(ctx.dispatch(PanelWidth { n }));
+        let (mut scales, mut sums) = (AlignedFloats::zeroed(padded), AlignedFloats::zeroed(padded));
+        let rows = weights.iter().flat_map(|weight| (0..weight.n()).map(move |row| (weight, row)));
+        for ((weight, row), (scale, sum)) in rows.zip(scales.iter_mut().zip(&mut *sums)) {
+            *scale = weight.scales()[row];
+            let of_row: i32 = weight.codes()[row * k..][..k].iter().map(|code| i32::from(*code)).sum();
+            *sum = f32::from_bits(of_row.cast_unsigned());
+        }
+        let format = PackedFormat::Int8(Int8Columns { scales, sums });
+        Self::pack_words(ctx, weights, (n, k), k.div_ceil(4), format)
+    }
+
+    /// Packs several weights [Nᵢ, K] as one.
+    ///
+    /// # Panics
+    /// When there are none, or their K or groups differ.
+    #[must_use]
+    pub fn pack_int4(ctx: &Context, weights: &[Int4Weight], activations: Int4Activations) -> Self {
+        let k = common_k(weights.iter().map(Int4Weight::k));
+        let n: usize = weights.iter().map(Int4Weight::n).sum();
+        let group = common_k(weights.iter().map(Int4Weight::group));
+        let (width, groups) = (ctx.dispatch(PanelWidth { n }), k.div_ceil(group));
+        let len = n.next_multiple_of(width) * groups;
+        let (mut scales, mut zeros) = (AlignedFloats::zeroed(len), AlignedFloats::zeroed(len));
+        let rows = weights.iter().flat_map(|weight| (0..weight.n()).map(move |row| (weight, row)));
+        for (column, (weight, row)) in rows.enumerate() {
+            for g in 0..groups {
+                let place = (column / width * groups + g) * width + column % width;
+                scales[place] = weight.scales()[g * weight.n() + row];
+                zeros[place] = weight.zeros()[g * weight.n() + row];
+            }
+        }
+        let format = PackedFormat::Int4(Int4Groups { group, scales, zeros, activations });
+        Self::pack_words(ctx, weights, (n, k), k.div_ceil(8), format)
+    }
+
+    /// Packs the words of stacked parts.
+    fn pack_words<R: Words>(
+        ctx: &Context,
+        parts: &[R],
+        (n, k): (usize, usize),
+        depth: usize,
+        format: PackedFormat,
+    ) -> Self {
+        let width = ctx.dispatch(PanelWidth { n });
+        let panel_len = width * depth;
+        let mut data = AlignedFloats::in_huge_pages(n.div_ceil(width) * panel_len);
+        let rows: Vec<(&R, usize)> =
+            parts.iter().flat_map(|part| (0..part.rows()).map(move |row| (part, row))).collect();
+        if panel_len > 0 {
+            let panels = &mut data[..n.div_ceil(width) * panel_len];
+            ctx.for_each_chunk_mut(panels, panel_len, |p, panel| {
+                let rows = &rows[p * width..n.min((p + 1) * width)];
+                for (start, lines) in (0..depth).step_by(RUN).zip(panel.chunks_mut(RUN * width)) {
+                    for (column, (part, row)) in rows.iter().enumerate() {
+                        for (j, line) in lines.chunks_exact_mut(width).enumerate() {
+                            line[column] = f32::from_bits(part.word(*row, start + j));
+                        }
+                    }
+                }
+            });
+        }
+        Self { n, k, isa: ctx.isa(), width, depth, data, format }
+    }
+}
+
+/// The K (or group) that all parts have.
+fn common_k(mut of_parts: impl Iterator<Item = usize>) -> usize {
+    let first = of_parts.next();
+    assert!(of_parts.all(|k| Some(k) == first), "parts of the same inputs and groups");
+    first.unwrap_or_else(|| unreachable!("a weight has parts"))
+}
+
+/// Rows that are packed as words.
+trait Words: Sync {
+    /// How many there are.
+    fn rows(&self) -> usize;
+
+    /// Word `j` of a row.
+    fn word(&self, row: usize, j: usize) -> u32;
+}
+
+/// Rows of floats that become halves.
+struct FloatRows<'a, F> {
+    weight: &'a [f32],
+    k: usize,
+    rows: usize,
+    half: F,
+}
+
+/// The parts of a stacked weight.
+fn float_rows<'a, F: Fn(f32) -> u16 + Copy>(
+    weights: &[&'a [f32]],
+    (n, k): (usize, usize),
+    half: F,
+) -> Vec<FloatRows<'a, F>> {
+    let len = weights.iter().map(|weight| weight.len()).sum();
+    assert_eq!(Some(len), n.checked_mul(k), "weight of {n}x{k}");
+    assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
+    let rows = |weight: &[f32]| weight.len().checked_div(k).unwrap_or(0);
+    let mut parts: Vec<_> =
+        weights.iter().map(|weight| FloatRows { weight, k, rows: rows(weight), half }).collect();
+    // Rows of nothing cannot be counted by their length.
+    if let Some(first) = parts.first_mut().filter(|_| k == 0) {
+        first.rows = n;
+    }
+    parts
+}
+
+impl<F: Fn(f32) -> u16 + Sync> Words for FloatRows<'_, F> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn word(&self, row: usize, j: usize) -> u32 {
+        let row = &self.weight[row * self.k..][..self.k];
+        let half = |k: usize| row.get(k).map_or(0, |w| u32::from((self.half)(*w)));
+        half(2 * j) | half(2 * j + 1) << 16
+    }
+}
+
+impl Words for Int8Weight {
+    fn rows(&self) -> usize {
+        self.n()
+    }
+
+    fn word(&self, row: usize, j: usize) -> u32 {
+        let row = &self.codes()[row * self.k()..][..self.k()];
+        let code = |i| row.get(4 * j + i).map_or(0, |code: &i8| code.cast_unsigned());
+        u32::from_le_bytes([code(0), code(1), code(2), code(3)])
+    }
+}
+
+impl Words for Int4Weight {
+    fn rows(&self) -> usize {
+        self.n()
+    }
+
+    fn word(&self, row: usize, j: usize) -> u32 {
+        let code = |k: usize| if k < self.k() { (self.code(row, k) + 8).cast_unsigned() } else { 0 };
+        u32::from_le_bytes([0, 1, 2, 3].map(|i| code(8 * j + i) | code(8 * j + 4 + i) << 4))
+    }
+}
