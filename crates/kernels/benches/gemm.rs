@@ -58,7 +58,7 @@ fn seconds(ctx: &Context, m: usize, n: usize, k: usize) -> f64 {
 }
 
 /// The name of each other format, and seconds of the fastest run of a product with it.
-fn compact(ctx: &Context, m: usize, n: usize, k: usize) -> [(&'static str, f64); 4] {
+fn compact(ctx: &Context, m: usize, n: usize, k: usize) -> [(&'static str, f64); 5] {
     let (a, weight, bias) = (hash32(1, m * k), hash32(2, n * k), hash32(3, n));
     let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
     let int4 = Int4Weight::quantize(ctx, &weight, (n, k), 128);
@@ -66,7 +66,8 @@ fn compact(ctx: &Context, m: usize, n: usize, k: usize) -> [(&'static str, f64);
         ("bf16", PackedWeight::pack_bf16(ctx, &[&weight], n, k)),
         ("f16", PackedWeight::pack_f16(ctx, &[&weight], n, k).unwrap()),
         ("int8", PackedWeight::pack_int8(ctx, &[Int8Weight::quantize(ctx, &weight, n, k)])),
-        ("int4", PackedWeight::pack_int4(ctx, &[int4], Int4Activations::Float)),
+        ("int4", PackedWeight::pack_int4(ctx, &[int4.clone()], Int4Activations::Float)),
+        ("int4-a8", PackedWeight::pack_int4(ctx, &[int4], Int4Activations::Int8)),
     ];
     let mut out = vec![0.0; m * n];
     weights.map(|(name, packed)| {

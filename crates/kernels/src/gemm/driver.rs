@@ -4,8 +4,9 @@
 //! panel's block is read once for all rows. Sums of one block stay in one tile's place; those of several wait in scratch
 //! memory. Rows of `a` are read in place: callers lay them out by [`crate::row_stride`].
 
-use super::blocking::{Cut, Run, Work, blocks};
-use super::format::{Expanded, Format, Int8, Packed};
+use super::blocking::{Cut, Run, Work};
+use super::format::{Expanded, Format, Int8, Packed, Place};
+use super::int4::Int4;
 use super::rows::RowWords;
 use super::tile::Tile;
 use super::weight::PackedFormat;
@@ -45,6 +46,10 @@ pub fn gemm(
             let rows = RowWords::bf16(ctx, a);
             product.compute(rows.matrix(m), Packed::<Bf16Pairs>(PhantomData));
         }
+        PackedFormat::Int4(groups) if groups.multiplies_bytes() => {
+            let words = RowWords::signed_bytes(ctx, a, groups.group);
+            product.compute(words.matrix(m), Int4 { groups, rows: words.byte_rows() });
+        }
         PackedFormat::Bf16 | PackedFormat::F16 | PackedFormat::Int4(_) => product.compute(a, Expanded),
         PackedFormat::Int8(columns) => {
             let words = RowWords::bytes(ctx, a);
@@ -69,7 +74,7 @@ impl Product<'_> {
         let tile_rows = ctx.dispatch(TileRows { width: weight.width() });
         let (panels, width, depth) = (weight.panels(), weight.width(), F::depth(weight));
         let cut = Work { rows: a.rows(), panels, width, k: depth, tile_rows, threads: ctx.hands() }.cut();
-        let blocks = blocks(depth);
+        let blocks = F::blocks(depth);
         let room_len = F::room(width, depth.div_ceil(blocks) + F::ALIGNED);
         ctx.for_each_range(cut.units(), |units| {
             let mut room = ctx.scratch(room_len);
@@ -149,7 +154,7 @@ impl<F: Format> Task<'_, F> {
     /// All of it, with panels of V vectors.
     #[inline(always)]
     fn run<S: Simd, const V: usize>(mut self, simd: S) {
-        let blocks = blocks(self.depth);
+        let blocks = F::blocks(self.depth);
         for block in 0..blocks {
             let ks = aligned_part::<F>(self.depth, blocks, block);
             for i in 0..self.run.panels.len() {
@@ -183,13 +188,14 @@ impl<F: Format> Task<'_, F> {
             if *last {
                 prefetch_rows(simd, out, rows.clone(), cols.clone());
             }
-            tile.multiply::<S, F::Products, V>(simd, rows.len(), sums, !first);
+            let at = Place { weight, p, rows, add: !first };
+            self.format.multiply::<S, V>(simd, tile, &at, sums);
             if *last {
-                self.format.to_floats::<S, V>(simd, weight, p, rows.clone(), sums);
+                self.format.to_floats::<S, V>(simd, &at, sums);
                 // SAFETY: the tiles of all runs are disjoint, and each is finished once.
                 #[allow(unsafe_code)]
                 unsafe {
-                    epilogue.finish::<S, V>(simd, sums, out, rows, cols.clone());
+                    epilogue.finish::<S, V>(simd, sums, out, at.rows, cols.clone());
                 }
             }
         }

@@ -6,9 +6,12 @@
 //! | bf16, where the processor multiplies them fast | as packed | rounded to bf16 | floats |
 //! | bf16 elsewhere, f16, int4 | a panel at a time made floats, in cache | as they are | floats |
 //! | int8 | as packed | bytes, a scale and a zero each (`rows.rs`) | integers, then scaled |
+//! | int4 with int8 activations | as packed | signed bytes, a scale each | integers of a group, scaled and added (`int4.rs`) |
 
 use super::PackedWeight;
+use super::blocking::blocks;
 use super::rows::ByteRows;
+use super::tile::Tile;
 use super::weight::{Int4Groups, Int8Columns, PackedFormat};
 use crate::Context;
 use crate::simd::{Bytes, Floats, Operation, Products, Simd};
@@ -37,6 +40,17 @@ pub(super) trait Format: Copy + Sync {
     /// Floats of the memory that [`Self::panel`] wants for so many words of K.
     fn room(width: usize, depth: usize) -> usize;
 
+    /// Blocks of so many words of K.
+    fn blocks(depth: usize) -> usize {
+        blocks(depth)
+    }
+
+    /// `sums[..rows * W]` = the products of the rows from `first` on, as many as `rows` says, or added to it.
+    #[inline(always)]
+    fn multiply<S: Simd, const V: usize>(&self, simd: S, tile: Tile<'_>, at: &Place<'_>, sums: &mut [f32]) {
+        tile.multiply::<S, Self::Products, V>(simd, at.rows.len(), sums, at.add);
+    }
+
     /// The words `ks` of a panel, [ks, W], in place or made in `room`.
     fn panel<'a, S: Simd>(
         simd: S,
@@ -46,15 +60,20 @@ pub(super) trait Format: Copy + Sync {
         room: &'a mut [f32],
     ) -> &'a [f32];
 
-    /// Makes floats of the sums [rows, W] of a tile with panel `p`.
-    fn to_floats<S: Simd, const V: usize>(
-        &self,
-        simd: S,
-        weight: &PackedWeight,
-        p: usize,
-        rows: Range<usize>,
-        sums: &mut [f32],
-    );
+    /// Makes floats of the sums [rows, W] of a tile.
+    #[inline(always)]
+    fn to_floats<S: Simd, const V: usize>(&self, _: S, _: &Place<'_>, _: &mut [f32]) {}
+}
+
+/// Where a tile is.
+#[derive(Debug)]
+pub(super) struct Place<'a> {
+    pub(super) weight: &'a PackedWeight,
+    /// The panel.
+    pub(super) p: usize,
+    pub(super) rows: Range<usize>,
+    /// Whether there are sums already.
+    pub(super) add: bool,
 }
 
 /// Words as they are packed, floats as sums.
@@ -82,17 +101,6 @@ impl<P: Products> Format for Packed<P> {
     ) -> &'a [f32] {
         let width = weight.width();
         &weight.panel(p)[ks.start * width..ks.end * width]
-    }
-
-    #[inline(always)]
-    fn to_floats<S: Simd, const V: usize>(
-        &self,
-        _: S,
-        _: &PackedWeight,
-        _: usize,
-        _: Range<usize>,
-        _: &mut [f32],
-    ) {
     }
 }
 
@@ -124,17 +132,6 @@ impl Format for Expanded {
         let len = ks.len() * weight.width();
         simd.call(Expand { weight, p, ks, out: &mut *room });
         &room[..len]
-    }
-
-    #[inline(always)]
-    fn to_floats<S: Simd, const V: usize>(
-        &self,
-        _: S,
-        _: &PackedWeight,
-        _: usize,
-        _: Range<usize>,
-        _: &mut [f32],
-    ) {
     }
 }
 
@@ -254,24 +251,15 @@ impl Format for Int8<'_> {
     }
 
     #[inline(always)]
-    fn to_floats<S: Simd, const V: usize>(
-        &self,
-        simd: S,
-        weight: &PackedWeight,
-        p: usize,
-        rows: Range<usize>,
-        sums: &mut [f32],
-    ) {
-        simd.call(Scale::<V> { format: self, weight, p, rows, sums });
+    fn to_floats<S: Simd, const V: usize>(&self, simd: S, at: &Place<'_>, sums: &mut [f32]) {
+        simd.call(Scale::<V> { format: self, at, sums });
     }
 }
 
 /// `sums = ((sums − zero[row] · Σ codes[column]) · scale[row] + outliers) · scale[column]`.
 struct Scale<'a, const V: usize> {
     format: &'a Int8<'a>,
-    weight: &'a PackedWeight,
-    p: usize,
-    rows: Range<usize>,
+    at: &'a Place<'a>,
     /// [rows, W].
     sums: &'a mut [f32],
 }
@@ -282,10 +270,11 @@ impl<const V: usize> Operation for Scale<'_, V> {
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd>(self, simd: S) {
-        let Self { format: Int8 { columns, rows: of_rows }, weight, p, rows, sums } = self;
+        let Self { format: Int8 { columns, rows: of_rows }, at, sums } = self;
+        let Place { weight, p, ref rows, .. } = *at;
         let (width, panel) = (V * S::LANES, weight.panel(p));
         let (scales, codes) = (&columns.scales[p * width..][..width], &columns.sums[p * width..][..width]);
-        for (r, sums) in rows.zip(sums.chunks_exact_mut(width)) {
+        for (r, sums) in rows.clone().zip(sums.chunks_exact_mut(width)) {
             let row = of_rows.row(r);
             let (zero, scale) = (simd.splat(row.zero), simd.splat(row.scale));
             for v in 0..V {

@@ -18,6 +18,7 @@ mod blocking;
 mod driver;
 mod epilogue;
 mod format;
+mod int4;
 mod rows;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@
 //! ```
 //! so that 0 is exact. Numbers far larger than the rest of their row (beyond [`FAR`] times its root mean square), which would
 //! leave few steps to the others, are taken out: their bytes stand for 0, and their products are added in floats. A row that
-//! is not finite becomes NaN. All of it depends on the row alone.
+//! is not finite becomes NaN. All of it depends on the row alone. Signed bytes, for int4, have `scale = max |x| / 127` and no zero;
+//! with them go their sums over each group of k.
 
 use crate::matrix::row_stride;
 use crate::simd::{Bf16Pairs, Operation, Simd};
@@ -14,6 +15,9 @@ use crate::{Buffer, Context, MatRef};
 
 /// The largest byte.
 const MAX_BYTE: f32 = 255.0;
+
+/// The largest signed byte that is used.
+const MAX_SIGNED: f32 = 127.0;
 
 /// From how many times the root mean square of the rest of its row on a number is an outlier.
 const FAR: f32 = 8.0;
@@ -50,6 +54,8 @@ pub(super) struct ByteRow<'a> {
     /// A 32-bit integer.
     pub(super) zero: f32,
     outliers: &'a [f32],
+    /// Of signed bytes: of each group, and then whatever follows.
+    pub(super) group_sums: &'a [f32],
 }
 
 impl<'c> RowWords<'c> {
@@ -57,7 +63,7 @@ impl<'c> RowWords<'c> {
     pub(super) fn bf16(ctx: &'c Context, a: MatRef<'_>) -> Self {
         let depth = a.cols().div_ceil(2);
         Self::new(ctx, a, depth, depth, |row, words| {
-            ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words })
+            ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words });
         })
     }
 
@@ -66,7 +72,20 @@ impl<'c> RowWords<'c> {
         let depth = a.cols().div_ceil(4);
         Self::new(ctx, a, depth, depth + ROW_NUMBERS, |row, out| {
             let (words, numbers) = out.split_at_mut(depth);
-            ctx.dispatch(ToBytes { row, words, numbers });
+            ctx.dispatch(ToBytes { row, words, numbers, signed: false });
+        })
+    }
+
+    /// Rows [M, K] as signed bytes in words [M, 2·⌈K/8⌉], with the sums of each `group` of them.
+    pub(super) fn signed_bytes(ctx: &'c Context, a: MatRef<'_>, group: usize) -> Self {
+        let depth = 2 * a.cols().div_ceil(8);
+        let groups = a.cols().div_ceil(group);
+        Self::new(ctx, a, depth, depth + ROW_NUMBERS + groups, |row, out| {
+            let (words, numbers) = out.split_at_mut(depth);
+            let (numbers, sums) = numbers.split_at_mut(ROW_NUMBERS);
+            words.last_mut().into_iter().for_each(|word| *word = 0.0);
+            ctx.dispatch(ToBytes { row, words: &mut *words, numbers, signed: true });
+            ctx.dispatch(SumGroups { words, group, sums });
         })
     }
 
@@ -108,7 +127,8 @@ impl<'a> ByteRows<'a> {
         let [scale, zero, outliers, rest @ ..] = &self.data[r * self.stride + self.depth..] else {
             unreachable!("the numbers of a row")
         };
-        ByteRow { scale: *scale, zero: *zero, outliers: &rest[..2 * *outliers as usize] }
+        let (places, rest) = rest.split_at(2 * MAX_OUTLIERS);
+        ByteRow { scale: *scale, zero: *zero, outliers: &places[..2 * *outliers as usize], group_sums: rest }
     }
 }
 
@@ -157,6 +177,7 @@ struct ToBytes<'a> {
     words: &'a mut [f32],
     /// [`ROW_NUMBERS`].
     numbers: &'a mut [f32],
+    signed: bool,
 }
 
 impl Operation for ToBytes<'_> {
@@ -164,7 +185,7 @@ impl Operation for ToBytes<'_> {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { row, words, numbers } = self;
+        let Self { row, words, numbers, signed } = self;
         let mut span = simd.call(Measure::<false> { row, limit: 0.0 });
         let mut limit = f32::INFINITY;
         let [scale, zero, outliers, places @ ..] = numbers else { unreachable!("numbers of a row") };
@@ -178,14 +199,18 @@ impl Operation for ToBytes<'_> {
             }
         }
         // Their difference may be too large for a float.
-        let of_byte = span.most / MAX_BYTE - span.least / MAX_BYTE;
+        let of_byte = match signed {
+            true => span.most.max(-span.least) / MAX_SIGNED,
+            false => span.most / MAX_BYTE - span.least / MAX_BYTE,
+        };
         let step = if of_byte > f32::MIN_POSITIVE { 1.0 / of_byte } else { 0.0 };
-        let middle = (-span.least * step).round_ties_even();
+        let middle = if signed { 0.0 } else { (-span.least * step).round_ties_even() };
         // Not a number if one is not; squares of finite numbers may be infinite too.
         let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
         *scale = if finite { of_byte } else { f32::NAN };
         *zero = f32::from_bits(middle as u32);
-        simd.call(WriteBytes { row, words, step, middle, limit });
+        let ends = if signed { (-MAX_SIGNED, MAX_SIGNED) } else { (0.0, MAX_BYTE) };
+        simd.call(WriteBytes { row, words, step, middle, limit, ends });
     }
 }
 
@@ -214,7 +239,7 @@ impl Span {
 #[inline(always)]
 fn without_outliers<S: Simd>(simd: S, row: &[f32], mut span: Span) -> (Span, f32) {
     let mut limit = f32::INFINITY;
-    for _ in 0..3 {
+    for _ in 0..MAX_OUTLIERS {
         let next = span.far(row.len());
         let rest = simd.call(Measure::<true> { row, limit: next });
         if rest.beyond <= span.beyond || rest.beyond > MAX_OUTLIERS as f32 {
@@ -272,6 +297,8 @@ struct WriteBytes<'a> {
     step: f32,
     middle: f32,
     limit: f32,
+    /// The least and the largest byte.
+    ends: (f32, f32),
 }
 
 impl Operation for WriteBytes<'_> {
@@ -279,13 +306,13 @@ impl Operation for WriteBytes<'_> {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { row, words, step, middle, limit } = self;
+        let Self { row, words, step, middle, limit, ends } = self;
         let (step, middle, limit) = (simd.splat(step), simd.splat(middle), simd.splat(limit));
         let byte = |x: S::Vec| {
             let near = simd.select(simd.gt(simd.abs(x), limit), simd.splat(0.0), x);
             // The bound first: NaN becomes it.
-            let most = simd.min(simd.mul_add(near, step, middle), simd.splat(MAX_BYTE));
-            simd.max(most, simd.splat(0.0))
+            let most = simd.min(simd.mul_add(near, step, middle), simd.splat(ends.1));
+            simd.max(most, simd.splat(ends.0))
         };
         let whole = row.len() - row.len() % S::LANES;
         assert!(4 * words.len() >= whole, "words of a row");
@@ -307,6 +334,31 @@ impl Operation for WriteBytes<'_> {
             for (word, bytes) in words[whole / 4..].iter_mut().zip(rest.as_chunks::<4>().0) {
                 *word = f32::from_bits(u32::from_le_bytes(*bytes));
             }
+        }
+    }
+}
+
+/// The sums of each group of signed bytes.
+struct SumGroups<'a> {
+    words: &'a [f32],
+    /// A multiple of 8.
+    group: usize,
+    sums: &'a mut [f32],
+}
+
+impl Operation for SumGroups<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, _: S) {
+        for (words, sum) in self.words.chunks(self.group / 4).zip(self.sums) {
+            let mut total = 0_i32;
+            for word in words {
+                for byte in word.to_bits().to_le_bytes() {
+                    total += i32::from(byte.cast_signed());
+                }
+            }
+            *sum = total as f32;
         }
     }
 }

@@ -121,12 +121,37 @@ fn int8_multiplies_bytes_like_the_floats_they_stand_for() {
             let (a, weight) = (hash32(1, m * k), hash32(2, n * k));
             let quantized = Int8Weight::quantize(&ctx, &weight, n, k);
             let rows: Vec<f32> = a.chunks(k.max(1)).flat_map(as_bytes).collect();
-            let packed = PackedWeight::pack_int8(&ctx, &[quantized.clone()]);
+            let packed = PackedWeight::pack_int8(&ctx, std::slice::from_ref(&quantized));
             let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
             // Without FMA a byte may be another where a number is half way between two.
             let relative = if ctx.isa() == Isa::Portable { 1e-3 } else { FLOAT_SUMS };
             let want = exact(&rows, &quantized.dequantize(), (m, n, k));
             assert_near(&got, &want, relative, &format!("{} {m}x{n}x{k}", ctx.isa()));
+        }
+    }
+}
+
+/// A row as its signed bytes stand for it.
+fn as_signed_bytes(row: &[f32]) -> Vec<f32> {
+    let scale = row.iter().fold(0.0_f32, |a, x| a.max(x.abs())) / 127.0;
+    row.iter().map(|x| (x * (1.0 / scale)).round_ties_even() * scale).collect()
+}
+
+#[test]
+fn int4_multiplies_bytes_like_the_floats_they_stand_for() {
+    for ctx in contexts() {
+        for ((m, n, k), group) in SHAPES.into_iter().zip([32, 64, 128, 8, 7].into_iter().cycle()) {
+            let (a, weight) = (hash32(1, m * k), hash32(2, n * k));
+            let quantized = Int4Weight::quantize(&ctx, &weight, (n, k), group);
+            let packed =
+                PackedWeight::pack_int4(&ctx, std::slice::from_ref(&quantized), Int4Activations::Int8);
+            let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+            let rows = match group {
+                7 => a,
+                _ => a.chunks(k.max(1)).flat_map(as_signed_bytes).collect(),
+            };
+            let want = exact(&rows, &quantized.dequantize(), (m, n, k));
+            assert_near(&got, &want, FLOAT_SUMS, &format!("{} {m}x{n}x{k} {group}", ctx.isa()));
         }
     }
 }
@@ -137,7 +162,8 @@ fn int4_multiplies_the_floats_of_the_scheme() {
         for ((m, n, k), group) in SHAPES.into_iter().zip([32, 64, 128, 7].into_iter().cycle()) {
             let (a, weight) = (hash32(1, m * k), hash32(2, n * k));
             let quantized = Int4Weight::quantize(&ctx, &weight, (n, k), group);
-            let packed = PackedWeight::pack_int4(&ctx, &[quantized.clone()], Int4Activations::Float);
+            let packed =
+                PackedWeight::pack_int4(&ctx, std::slice::from_ref(&quantized), Int4Activations::Float);
             let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
             let want = exact(&a, &quantized.dequantize(), (m, n, k));
             assert_near(&got, &want, FLOAT_SUMS, &format!("{} {m}x{n}x{k} {group}", ctx.isa()));
@@ -150,11 +176,23 @@ fn outliers_of_a_row_do_not_cost_the_others_their_bits() {
     let (m, n, k) = (24, 40, 384);
     let weight = hash32(2, n * k);
     let plain = hash32(1, m * k);
-    for ctx in contexts() {
-        let packed = PackedWeight::pack_int8(&ctx, &[Int8Weight::quantize(&ctx, &weight, n, k)]);
+    let contexts = contexts();
+    for (ctx, format) in contexts.iter().flat_map(|ctx| [8, 4].map(|bits| (ctx, bits))) {
+        let (packed, meant) = match format {
+            8 => {
+                let weight = Int8Weight::quantize(ctx, &weight, n, k);
+                (PackedWeight::pack_int8(ctx, std::slice::from_ref(&weight)), weight.dequantize())
+            }
+            _ => {
+                let weight = Int4Weight::quantize(ctx, &weight, (n, k), 64);
+                let packed =
+                    PackedWeight::pack_int4(ctx, std::slice::from_ref(&weight), Int4Activations::Int8);
+                (packed, weight.dequantize())
+            }
+        };
         let error = |a: &[f32]| {
-            let got = product(&ctx, a, &packed, &Epilogue::default(), m);
-            let want = exact(a, &Int8Weight::quantize(&ctx, &weight, n, k).dequantize(), (m, n, k));
+            let got = product(ctx, a, &packed, &Epilogue::default(), m);
+            let want = exact(a, &meant, (m, n, k));
             let square: f64 = got.iter().zip(want).map(|(g, (w, _))| (f64::from(*g) - w).powi(2)).sum();
             (square / got.len() as f64).sqrt()
         };
@@ -163,13 +201,13 @@ fn outliers_of_a_row_do_not_cost_the_others_their_bits() {
         let mut a = plain.clone();
         a.iter_mut().skip(7).step_by(k).for_each(|x| *x *= 1000.0);
         assert!(error(&a) < 1.2 * usual + 1e-4, "{}: {} {usual}", ctx.isa(), error(&a));
-        for (i, factor) in [1e6, -1e3, 50.0, 1e5].into_iter().enumerate() {
+        for (i, factor) in [1e4, -1e3, 50.0, 3e3].into_iter().enumerate() {
             a[3 * k + 11 * i] = factor;
         }
         a[5 * k..6 * k].iter_mut().for_each(|x| *x *= 1e-3);
-        assert!(error(&a) < 1.2 * usual + 0.3, "{}: {} {usual}", ctx.isa(), error(&a));
-        let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
-        let want = exact(&a, &Int8Weight::quantize(&ctx, &weight, n, k).dequantize(), (m, n, k));
+        assert!(error(&a) < 1.2 * usual + 1e-2, "{}: {} {usual}", ctx.isa(), error(&a));
+        let got = product(ctx, &a, &packed, &Epilogue::default(), m);
+        let want = exact(&a, &meant, (m, n, k));
         for c in 0..n {
             let error = f64::from(got[5 * n + c]) - want[5 * n + c].0;
             assert!(error.abs() < 1e-3 * 8.0 * usual, "a small row: {error}");
@@ -216,12 +254,14 @@ fn epilogues_and_stacked_parts_are_as_with_floats() {
             PackedWeight::pack_f16(&ctx, &[first, second], n, k).unwrap(),
             PackedWeight::pack_int8(&ctx, &[int8(first), int8(second)]),
             PackedWeight::pack_int4(&ctx, &[int4(first), int4(second)], Int4Activations::Float),
+            PackedWeight::pack_int4(&ctx, &[int4(first), int4(second)], Int4Activations::Int8),
         ];
         let whole = [
             PackedWeight::pack_bf16(&ctx, &[&weight], n, k),
             PackedWeight::pack_f16(&ctx, &[&weight], n, k).unwrap(),
             PackedWeight::pack_int8(&ctx, &[int8(&weight)]),
             PackedWeight::pack_int4(&ctx, &[int4(&weight)], Int4Activations::Float),
+            PackedWeight::pack_int4(&ctx, &[int4(&weight)], Int4Activations::Int8),
         ];
         let half = |w: &f32| half::bf16::from_f32(*w).to_f32();
         let rounded: Vec<f32> = if ctx.multiplies_bf16() { a.iter().map(half).collect() } else { a.clone() };
@@ -230,6 +270,7 @@ fn epilogues_and_stacked_parts_are_as_with_floats() {
             (a.clone(), weight.iter().map(|w| half::f16::from_f32(*w).to_f32()).collect()),
             (a.chunks(k).flat_map(as_bytes).collect(), int8(&weight).dequantize()),
             (a.clone(), int4(&weight).dequantize()),
+            (a.chunks(k).flat_map(as_signed_bytes).collect(), int4(&weight).dequantize()),
         ];
         for (i, (stacked, whole)) in stacked.iter().zip(&whole).enumerate() {
             let got = product(&ctx, &a, stacked, &epilogue, m);

@@ -17,7 +17,7 @@ use half::{bf16, f16};
 pub enum Int4Activations {
     /// Floats: what torchao's scheme computes.
     Float,
-    /// Bytes, one scale a row: faster.
+    /// Bytes, one scale a row: faster. Groups that are no multiple of 8 are multiplied with floats all the same.
     Int8,
 }
 
@@ -41,6 +41,13 @@ pub(in crate::gemm) struct Int4Groups {
     pub(in crate::gemm) zeros: AlignedFloats,
     /// What it is multiplied with.
     pub(in crate::gemm) activations: Int4Activations,
+}
+
+impl Int4Groups {
+    /// Whether products are of bytes: asked for, and groups are of whole words.
+    pub(in crate::gemm) fn multiplies_bytes(&self) -> bool {
+        self.activations == Int4Activations::Int8 && self.group.is_multiple_of(8)
+    }
 }
 
 impl PackedFormat {

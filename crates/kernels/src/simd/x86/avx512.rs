@@ -337,7 +337,7 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
         // SAFETY: the caller vouches for 16 halves; the token proves the features, also those of its kind.
         unsafe {
             if EXTRA == BF16 {
-                let halves: __m256i = std::mem::transmute(_mm512_cvtneps_pbh(a));
+                let halves = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a));
                 return _mm256_storeu_si256(dst.cast(), halves);
             }
             let bits = _mm512_castps_si512(a);
@@ -359,7 +359,10 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
             return self.mul_add(self.bf16_half(a, true), self.bf16_half(b, true), low);
         }
         // SAFETY: a token of this kind proves AVX-512 BF16; any 512 bits are 32 bf16.
-        unsafe { _mm512_dpbf16_ps(sum, std::mem::transmute(a), std::mem::transmute(b)) }
+        unsafe {
+            let halves = |words| std::mem::transmute::<__m512, __m512bh>(words);
+            _mm512_dpbf16_ps(sum, halves(a), halves(b))
+        }
     }
 
     #[inline(always)]
