@@ -8,8 +8,8 @@
 mod common;
 
 use dinoxide_kernels::{
-    Context, Epilogue, Int4Activations, Int4Weight, Int8Weight, MatMut, MatRef, PackedWeight, gemm,
-    reference, roof,
+    Activation, Context, Epilogue, Int4Activations, Int4Weight, Int8Weight, MatMut, MatRef, PackedWeight,
+    gemm, reference, roof,
 };
 use dinoxide_testkit::data::hash32;
 use dinoxide_testkit::tolerance::GEMM_BENCH_MAX_ABS;
@@ -17,6 +17,10 @@ use dinoxide_testkit::tolerance::GEMM_BENCH_MAX_ABS;
 const ROWS: [usize; 3] = [257, 1370, 2056];
 const WEIGHTS: [(usize, usize); 8] =
     [(384, 384), (1152, 384), (1536, 384), (384, 1536), (768, 768), (3072, 768), (768, 3072), (1024, 1024)];
+
+/// (m, n, k) of first halves of MLPs, which end in GELU: dinov2-small at 224, and the four stages of ConvNeXt tiny.
+const WITH_GELU: [(usize, usize, usize); 5] =
+    [(257, 1536, 384), (3136, 384, 96), (784, 768, 192), (196, 1536, 384), (49, 3072, 768)];
 
 fn main() {
     common::for_each_context(report);
@@ -26,23 +30,32 @@ fn report(ctx: &Context) {
     let roof = roof::fma_gflops(ctx);
     let memory = roof::memory_gb_per_s(ctx).unwrap();
     println!("{}, {} threads: FMA roof {roof:.0} GFLOP/s, memory {memory:.0} GB/s", ctx.isa(), ctx.threads());
+    let line = |(m, n, k), activation| {
+        let seconds = seconds(ctx, (m, n, k), activation);
+        let gflops = (2 * m * n * k) as f64 / seconds / 1e9;
+        let (share, name) = (100.0 * gflops / roof, activation.map_or("", Activation::name));
+        print!("  {m:4} x {n:4} x {k:4} {name:4}  {gflops:6.1} GFLOP/s  {share:3.0} %");
+        seconds
+    };
     for m in ROWS {
         for (n, k) in WEIGHTS {
-            let seconds = seconds(ctx, m, n, k);
-            let gflops = (2 * m * n * k) as f64 / seconds / 1e9;
+            let seconds = line((m, n, k), None);
             let times = compact(ctx, m, n, k).map(|(name, time)| format!("  {name} x{:.2}", seconds / time));
-            let share = 100.0 * gflops / roof;
-            println!("  {m:4} x {n:4} x {k:4}  {gflops:6.1} GFLOP/s  {share:3.0} %{}", times.concat());
+            println!("{}", times.concat());
         }
+    }
+    for shape in WITH_GELU {
+        line(shape, Some(Activation::Gelu));
+        println!();
     }
     println!("FMA roof again {:.0} GFLOP/s", roof::fma_gflops(ctx));
 }
 
-/// Seconds of the fastest run of an (m, n, k) product with bias, after a check of some rows.
-fn seconds(ctx: &Context, m: usize, n: usize, k: usize) -> f64 {
+/// Seconds of the fastest run of an (m, n, k) product with bias and an activation, after a check of some rows.
+fn seconds(ctx: &Context, (m, n, k): (usize, usize, usize), activation: Option<Activation>) -> f64 {
     let (a, weight, bias) = (hash32(1, m * k), hash32(2, n * k), hash32(3, n));
     let packed = PackedWeight::pack(ctx, &weight, n, k);
-    let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
+    let epilogue = Epilogue { bias: Some(&bias), activation, ..Epilogue::default() };
     let mut out = vec![0.0; m * n];
     let mut run = || gemm(ctx, MatRef::new(&a, m, k), &packed, &epilogue, &mut MatMut::new(&mut out, m, n));
     let best = common::best_seconds(&mut run);

@@ -4,6 +4,7 @@
 //! more than a few operations are in `functions.rs`. [`gate`] is the middle of a gated MLP: act(gate) · up.
 
 mod functions;
+mod normal;
 #[cfg(test)]
 mod tests;
 

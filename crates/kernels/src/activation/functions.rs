@@ -1,25 +1,14 @@
 //! The activations that need more than a few vector operations.
 //!
-//! GELU is x·Φ(x), Φ(x) = ½ + ½·erf(x/√2) = ½ + x·P(x²)/Q(x²) for |x| ≤ 5.3, both of degree 5 in x²; 0 or 1 beyond,
-//! where Φ is within 6e-8 of them. Like torch's own form (½x·(1 + erf)), the sum is rounded near ½, so that errors
-//! are relative to x, not to a small Φ: that is why no exponential is needed. tanh is a polynomial
+//! GELU is x·Φ(x), Φ the normal distribution (`normal.rs`). tanh is a polynomial
 //! near 0 and 1 − 2/(e²ˣ + 1) elsewhere; what has a sigmoid divides by 1 + e⁻ˣ. ln(1 + eˣ) = max(x, 0) + ln(1 + u),
 //! u = e^−|x| ≤ 1, and ln(1 + u) = u·P(u)/Q(u), both of degree 3.
 //!
 //! Coefficients: `tests/data/minimax.py`. Measured errors: see [`super::Activation`].
 
+use super::normal::normal;
 use crate::exp::{exp, polynomial};
 use crate::simd::Simd;
-
-/// Where Φ is taken for 0 or 1.
-const NORMAL_LIMIT: f32 = 5.3;
-
-/// Numerator of (Φ(x) − ½)/x in x², lowest degree first.
-const NORMAL_P: [f32; 6] =
-    [3.989_422_6e-1, 3.287_516_5e-2, 4.624_251_7e-3, 1.597_081_4e-4, 6.374_130_4e-6, 2.409_576e-8];
-
-/// Denominator of (Φ(x) − ½)/x in x², lowest degree first.
-const NORMAL_Q: [f32; 6] = [1.0, 2.490_721_2e-1, 2.810_403_5e-2, 1.833_066e-3, 7.114_703e-5, 1.238_118_3e-6];
 
 /// Numerator of ln(1 + u)/u on 0 ≤ u ≤ 1, lowest degree first.
 const LOG1P_P: [f32; 4] = [1.0, 1.068_131_6, 2.392_390_2e-1, 3.448_563_9e-3];
@@ -53,17 +42,6 @@ pub(super) fn gelu<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
 pub(super) fn laplace<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
     let centered = simd.sub(x, simd.splat(LAPLACE_MEAN));
     normal(simd, simd.mul(centered, simd.splat(LAPLACE_INVERSE_DEVIATION)))
-}
-
-/// Φ(x).
-#[inline(always)]
-fn normal<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
-    let square = simd.mul(x, x);
-    let slope = simd.div(polynomial(simd, &NORMAL_P, square), polynomial(simd, &NORMAL_Q, square));
-    let middle = simd.mul_add(slope, x, simd.splat(0.5));
-    let limit = simd.splat(NORMAL_LIMIT);
-    let normal = simd.select(simd.gt(x, limit), simd.splat(1.0), middle);
-    simd.select(simd.gt(simd.neg(limit), x), simd.splat(0.0), normal)
 }
 
 /// √ln(1 + eˣ).

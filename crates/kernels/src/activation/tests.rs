@@ -7,7 +7,9 @@ use super::*;
 use crate::{ContextOptions, Isa, reference};
 use dinoxide_testkit::compare::ulps;
 use dinoxide_testkit::data::hash32;
-use dinoxide_testkit::tolerance::{ACTIVATION_BOUNDS, ActivationBound, GATE_ULPS, SPECIAL_VALUE_ULPS};
+use dinoxide_testkit::tolerance::{
+    ACTIVATION_BOUNDS, ActivationBound, GATE_ULPS, GELU_STEP, SPECIAL_VALUE_ULPS,
+};
 
 fn bound(activation: Activation) -> ActivationBound {
     ACTIVATION_BOUNDS.iter().find(|bound| bound.name == activation.name()).copied().unwrap()
@@ -76,6 +78,23 @@ fn activations_keep_their_bounds_over_a_sample_of_all_floats() {
 #[ignore = "70 million floats for each activation and level take minutes"]
 fn activations_keep_their_bounds_over_a_dense_sample_of_all_floats() {
     assert_bounds(61);
+}
+
+#[test]
+fn gelu_makes_no_step_where_intervals_of_the_table_meet() {
+    for ctx in contexts(1) {
+        let mut worst = 0.0_f32;
+        for edge in (-17..=16).map(|i| (i as f32 + 0.5) * 5.45 / 15.0) {
+            let x: Vec<f32> = (0..64).map(|i| f32::from_bits(edge.to_bits() - 32 + i)).collect();
+            let mut got = x.clone();
+            activate(&ctx, Activation::Gelu, &mut got);
+            for (got, x) in got.windows(2).zip(&x) {
+                worst = worst.max((got[1] - got[0]).abs() / (x.abs() * f32::EPSILON / 2.0));
+            }
+        }
+        println!("{} steps by {worst}", ctx.isa());
+        assert!(worst <= GELU_STEP, "{}: {worst}", ctx.isa());
+    }
 }
 
 #[test]

@@ -22,14 +22,14 @@ pub struct Epilogue<'a> {
     pub accumulate: bool,
 }
 
-impl Epilogue<'_> {
+impl<'a> Epilogue<'a> {
     /// What it does, for a profile.
     pub(super) fn kind(&self) -> OpEpilogue {
         let Self { bias, activation, scale, accumulate } = *self;
         OpEpilogue { bias: bias.is_some(), activation, scale: scale.is_some(), accumulate }
     }
 
-    /// Finishes the tile of `rows` × `cols` of `out`, whose sums are `sums` ([rows, W], W ≥ `cols.len()`), which are changed.
+    /// Finishes the tile of `rows` × `cols` of `out`, whose sums are `sums` ([rows, W], W ≥ `cols.len()`).
     ///
     /// # Safety
     /// No element of the tile may be lent already.
@@ -38,54 +38,24 @@ impl Epilogue<'_> {
     pub(super) unsafe fn finish<S: Simd, const V: usize>(
         &self,
         simd: S,
-        sums: &mut [f32],
+        sums: &[f32],
         out: &Blocks<'_>,
         rows: Range<usize>,
         cols: Range<usize>,
     ) {
-        let sums = &mut sums[..rows.len() * V * S::LANES];
-        let bias = self.bias.map(|bias| &bias[cols.clone()]);
-        if let Some(activation) = self.activation {
-            simd.call(Activated::<V> { activation, bias, sums: &mut *sums });
-        }
-        let bias = bias.filter(|_| self.activation.is_none());
-        let scale = self.scale.map(|scale| &scale[cols.clone()]);
-        simd.call(Finish::<V> { sums, bias, scale, accumulate: self.accumulate, out, rows, cols });
+        let sums = &sums[..rows.len() * V * S::LANES];
+        let of = |values: Option<&'a [f32]>| values.map(|values| &values[cols.clone()]);
+        let (bias, scale) = (of(self.bias), of(self.scale));
+        simd.call(Finish::<V> { epilogue: Self { bias, scale, ..*self }, sums, out, rows, cols });
     }
 }
 
-/// `sums = act(sums + bias)`.
-struct Activated<'a, const V: usize> {
-    activation: Activation,
-    bias: Option<&'a [f32]>,
-    /// [rows, W].
-    sums: &'a mut [f32],
-}
-
-impl<const V: usize> Operation for Activated<'_, V> {
-    type Output = ();
-
-    #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
-    fn eval<S: Simd>(self, simd: S) {
-        let bias = load_columns::<S, V>(simd, self.bias, 0.0);
-        for row in self.sums.chunks_exact_mut(V * S::LANES) {
-            for v in 0..V {
-                let sums = &mut row[v * S::LANES..];
-                simd.store(simd.add(simd.load(sums), bias[v]), sums);
-            }
-        }
-        self.activation.apply(simd, self.sums);
-    }
-}
-
-/// `out = (sums + bias) · scale [+ out]`.
+/// See [`Epilogue::finish`].
 struct Finish<'a, const V: usize> {
+    /// With the bias and the scale of the tile's columns.
+    epilogue: Epilogue<'a>,
     /// [rows, W].
     sums: &'a [f32],
-    bias: Option<&'a [f32]>,
-    scale: Option<&'a [f32]>,
-    accumulate: bool,
     out: &'a Blocks<'a>,
     rows: Range<usize>,
     cols: Range<usize>,
@@ -94,23 +64,48 @@ struct Finish<'a, const V: usize> {
 impl<const V: usize> Operation for Finish<'_, V> {
     type Output = ();
 
+    /// Each activation that matters has a loop of its own, without a choice for each vector.
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        match self.epilogue.activation {
+            None => self.each(
+                simd,
+                #[inline(always)]
+                |x| x,
+            ),
+            Some(Activation::Gelu) => self.each(
+                simd,
+                #[inline(always)]
+                |x| Activation::Gelu.eval(simd, x),
+            ),
+            Some(other) => self.each(
+                simd,
+                #[inline(always)]
+                |x| other.eval(simd, x),
+            ),
+        }
+    }
+}
+
+impl<const V: usize> Finish<'_, V> {
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
-    fn eval<S: Simd>(self, simd: S) {
-        let (bias, scale) =
-            (load_columns::<S, V>(simd, self.bias, 0.0), load_columns::<S, V>(simd, self.scale, 1.0));
-        let whole = self.cols.len() == V * S::LANES;
-        for (r, sums) in self.rows.zip(self.sums.chunks_exact(V * S::LANES)) {
+    fn each<S: Simd>(self, simd: S, activation: impl Fn(S::Vec) -> S::Vec) {
+        let Self { epilogue: Epilogue { bias, scale, accumulate, .. }, sums, out, rows, cols } = self;
+        let (bias, scale) = (load_columns::<S, V>(simd, bias, 0.0), load_columns::<S, V>(simd, scale, 1.0));
+        let whole = cols.len() == V * S::LANES;
+        for (r, sums) in rows.zip(sums.chunks_exact(V * S::LANES)) {
             // SAFETY: by the caller of `finish` nobody else has the tile; its rows are lent one after the other.
             #[allow(unsafe_code)]
-            let out = unsafe { self.out.row(r, self.cols.clone()) };
+            let out = unsafe { out.row(r, cols.clone()) };
             for v in 0..V {
-                let sum = simd.mul(simd.add(simd.load(&sums[v * S::LANES..]), bias[v]), scale[v]);
+                let sum = activation(simd.add(simd.load(&sums[v * S::LANES..]), bias[v]));
+                let sum = simd.mul(sum, scale[v]);
                 if whole {
                     let out = &mut out[v * S::LANES..];
-                    simd.store(if self.accumulate { simd.add(simd.load(out), sum) } else { sum }, out);
+                    simd.store(if accumulate { simd.add(simd.load(out), sum) } else { sum }, out);
                 } else if let Some(out) = out.chunks_mut(S::LANES).nth(v) {
-                    let before = if self.accumulate { simd.load_part(out, 0.0) } else { simd.splat(0.0) };
+                    let before = if accumulate { simd.load_part(out, 0.0) } else { simd.splat(0.0) };
                     simd.store_part(simd.add(before, sum), out);
                 }
             }

@@ -101,6 +101,30 @@ fn rounding_powers_and_fused_products_are_right() {
     each_level(|level| level.dispatch(Unary));
 }
 
+struct Lookups;
+
+impl Operation for Lookups {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, s: S) {
+        let table: [f32; 32] = std::array::from_fn(|i| (i * i) as f32 - 0.5);
+        // Bits above the five change nothing.
+        let index: [f32; 64] = std::array::from_fn(|i| f32::from_bits(0x4b40_0000 + 21 * i as u32));
+        for index in index.chunks_exact(S::LANES) {
+            let mut got = [0.0; 16];
+            s.store(s.lookup(&table, s.load(index)), &mut got);
+            let want = |x: &f32| table[(x.to_bits() & 31) as usize];
+            assert!(got.iter().zip(index.iter().map(want)).all(|(got, want)| *got == want), "{s:?} {got:?}");
+        }
+    }
+}
+
+#[test]
+fn a_table_is_looked_up_by_the_low_five_bits() {
+    each_level(|level| level.dispatch(Lookups));
+}
+
 struct Parts;
 
 impl Operation for Parts {

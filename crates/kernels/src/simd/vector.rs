@@ -20,6 +20,9 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// Vector registers: how many vectors a loop of `mul_add` may keep at once.
     const REGISTERS: usize;
 
+    /// Whether [`Simd::lookup`] is about as fast as arithmetic.
+    const LOOKS_UP: bool = false;
+
     /// Runs an operation as a function of its own, compiled for this level: an inner loop whose registers are then allotted
     /// apart from all around it.
     fn call<O: Operation>(self, operation: O) -> O::Output;
@@ -155,6 +158,14 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn dot_bf16(self, a: Self::Vec, b: Self::Vec, sum: Self::Vec) -> Self::Vec {
         let low = self.mul_add(self.bf16_half(a, false), self.bf16_half(b, false), sum);
         self.mul_add(self.bf16_half(a, true), self.bf16_half(b, true), low)
+    }
+
+    /// `table[i]` for each lane, i being the low five bits of the lane of `index`.
+    #[inline(always)]
+    fn lookup(self, table: &[f32; 32], index: Self::Vec) -> Self::Vec {
+        let mut lanes = [0.0_f32; 32];
+        self.store(index, &mut lanes);
+        self.load(&lanes.map(|x| table[(x.to_bits() % 32) as usize]))
     }
 
     /// Sum of all lanes, halves added to halves: an order that depends on the level alone.

@@ -1,10 +1,10 @@
-"""Prints the polynomials of src/exp.rs and src/activation/functions.rs: minimax in the relative error (GELU's: of the
+"""Prints the polynomials of src/exp.rs and src/activation/*.rs: minimax in the relative error (GELU's: of the
 absolute error of the normal distribution), by weighted least squares whose weights grow where the error is largest
 (Lawson's method). Needs numpy and scipy; usage: python minimax.py
 """
 
 import numpy as np
-from scipy.special import erf
+from scipy.special import erf, ndtr
 
 
 def nodes(low, high, count=4000):
@@ -64,9 +64,32 @@ def normal(limit=5.3, degree=5):
     report("NORMAL_Q", error, np.concatenate([[1], c[degree + 1 :] / scale[1:]]))
 
 
+def normal_table(limit=5.45, degree=5):
+    """Φ(x) in v = 15·x/limit: for each integer i of −16..15 a polynomial in v − i, |v − i| ≤ ½. Printed by power, then by i
+    in the order 0, …, 15, −16, …, −1 (the low five bits of i). Φ(−∞) = 0 and Φ(∞) = 1 are exact: v is limited to −16..15."""
+    u = nodes(-0.5, 0.5, 1000)
+    columns, table, worst = np.vander(u, degree + 1, increasing=True), [], 0
+    for i in [*range(16), *range(-16, 0)]:
+        v = u + i
+        if i == -16:
+            table.append(np.zeros(degree + 1))
+            continue
+        inside = v <= 15
+        fixed = {0: 0.5, 15: 1.0}.get(i)
+        first = 0 if fixed is None else 1
+        target = ndtr(v[inside] * limit / 15) - (fixed or 0)
+        error, c = lawson(columns[inside, first:], target, lambda _: np.ones(inside.sum()))
+        worst = max(worst, error)
+        c = c if fixed is None else np.concatenate([[fixed], c])
+        table.append(np.where(np.abs(c) < 1e-12, 0, c))
+    for power, row in enumerate(np.array(table).T):
+        report(f"NORMAL_TABLE {power}", worst, row)
+
+
 half_ln_2 = np.log(2) / 2 * 1.001
 polynomial("EXP", np.exp, -half_ln_2, half_ln_2, 6)
 polynomial("EXP2", np.exp2, -0.5, 0.5, 6)
 polynomial("TANH", lambda z: np.tanh(np.sqrt(z)) / np.sqrt(z), 1e-9, 0.625**2, 5)
 normal()
+normal_table()
 log1p()

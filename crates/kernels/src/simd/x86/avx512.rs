@@ -72,6 +72,7 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     const LANES: usize = 16;
     const REGISTERS: usize = 32;
+    const LOOKS_UP: bool = true;
 
     #[inline(always)]
     #[allow(unsafe_code)]
@@ -362,6 +363,16 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
         unsafe {
             let halves = |words| std::mem::transmute::<__m512, __m512bh>(words);
             _mm512_dpbf16_ps(sum, halves(a), halves(b))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn lookup(self, table: &[f32; 32], index: __m512) -> __m512 {
+        // SAFETY: both halves of the table have 16 floats; the token proves the features.
+        unsafe {
+            let (low, high) = (_mm512_loadu_ps(table.as_ptr()), _mm512_loadu_ps(table.as_ptr().add(16)));
+            _mm512_permutex2var_ps(low, _mm512_castps_si512(index), high)
         }
     }
 
