@@ -3,12 +3,12 @@
 //! The plan, from the outside in:
 //! ```text
 //! for each (batch item, head, some panels of queries)           on any thread (here)
-//!   pack the queries, one in a lane                             `panel.rs`
+//!   pack the queries · scale · log₂e, one in a lane             `panel.rs`
 //!   for each block of keys                                      equal blocks of about 128 (`fused.rs`)
 //!     for each panel (two vectors of queries)
 //!       scores = keys · queries         [block, W], L1 cache    `tile.rs`
-//!       streaming softmax: p = e^(scale·(scores − max so far))  `panel.rs`
-//!       sums = sums · e^(scale·(old max − new max)) + p · values  `tile.rs`
+//!       streaming softmax: p = 2^(scores − max so far)          `panel.rs`
+//!       sums = sums · 2^(old max − new max) + p · values        `tile.rs`
 //!   out = sums / (sum of p)
 //! ```
 //! Keys and values are read in place. Memory is linear in S. A query is computed the same way at any place in a panel,

@@ -5,7 +5,7 @@
 //! coefficients are made by `tests/data/minimax.py`). 2ˣ needs no parts: x − n is exact.
 //!
 //! Measured against f64 over every f32 whose result is normal: at most 1.06 ulp with FMA, 1.35 without;
-//! results below about 2^−125.5 are 0, subnormals are not made.
+//! results below about 2^−125.5 may be 0, as most levels make no subnormals.
 
 use crate::simd::Simd;
 
@@ -20,7 +20,7 @@ const EXP: [f32; 7] = [1.0, 1.0, 4.999_999_4e-1, 1.666_643e-1, 4.166_801e-2, 8.3
 const EXP2: [f32; 7] =
     [1.0, std::f32::consts::LN_2, 2.402_264_8e-1, 5.550_332_4e-2, 9.618_437e-3, 1.339_887_5e-3, 1.535_336e-4];
 
-/// Below it 2ˣ is taken for 0.
+/// Here 2ⁿ is taken for 0.
 const LOWEST_EXPONENT: f32 = -127.0;
 
 /// c₀ + c₁·x + c₂·x² + … by Horner's rule.
@@ -47,12 +47,11 @@ pub(crate) fn exp<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
     simd.mul(simd.add(e_r, e_r), simd.pow2(less))
 }
 
-/// 2ˣ for x ≤ 0: 0 below −126.5, NaN for NaN. What a softmax needs after its largest score is subtracted.
+/// 2ˣ for x ≤ 0: 0 below −126.5 at most levels (subnormal at others), NaN for NaN. What a softmax needs after its largest score is subtracted.
 #[inline(always)]
 pub(crate) fn exp2_of_nonpositive<S: Simd>(simd: S, x: S::Vec) -> S::Vec {
-    let x = simd.max(simd.splat(LOWEST_EXPONENT), x);
-    let n = simd.round(x);
-    simd.mul(polynomial(simd, &EXP2, simd.sub(x, n)), simd.pow2(n))
+    let (n, rest) = simd.split(x);
+    simd.scale(polynomial(simd, &EXP2, rest), n)
 }
 
 #[cfg(test)]

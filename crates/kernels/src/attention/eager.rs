@@ -1,7 +1,7 @@
 //! The eager form: one panel of a head, on one thread, over all keys at once; it stores the probabilities.
 
 use super::head::Head;
-use super::panel::{Panel, StoreSums, mask_keys, panel_width, vectors};
+use super::panel::{Panel, StoreSums, panel_width, vectors};
 use crate::Context;
 use crate::matrix::Blocks;
 use crate::simd::{Operation, Simd};
@@ -31,12 +31,9 @@ impl Operation for Eager<'_> {
         let (scores, memory) = memory.split_at_mut(tokens * width);
         let mut panel = Panel::new::<S>(memory, d);
         panel.start(simd, head, queries.clone());
-        panel.scores(simd, head, 0..tokens, queries.len(), scores);
-        if let Some(mask) = head.key_mask() {
-            // Not −∞: when all keys are masked they take part alike, as in Transformers' eager attention.
-            mask_keys(mask, width, LOWEST, scores);
-        }
-        panel.running.update(simd, head.factor(), scores, vectors::<S>(queries.len()));
+        // Not −∞: when all keys are masked they take part alike, as in Transformers' eager attention.
+        panel.scores(simd, head, 0..tokens, queries.len(), LOWEST, scores);
+        panel.running.update(simd, scores, vectors::<S>(queries.len()));
         for (lane, query) in queries.clone().enumerate() {
             let inverse = 1.0 / panel.running.total[lane];
             // SAFETY: this is the row of a query of this panel of this head; no other task has it.

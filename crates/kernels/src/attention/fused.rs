@@ -3,7 +3,7 @@
 //! Blocks go outside panels, so that a block's keys and values are read from afar once for all panels of the group.
 
 use super::head::Head;
-use super::panel::{Panel, StoreSums, mask_keys, panel_width, vectors};
+use super::panel::{Panel, StoreSums, panel_width, vectors};
 use crate::Context;
 use crate::matrix::Blocks;
 use crate::simd::{Operation, Simd, tile_rows};
@@ -52,11 +52,8 @@ impl Operation for Fused<'_> {
             let keys = start..head.tokens.min(start + block);
             for (panel, queries) in of_panels.iter_mut().flatten() {
                 let scores = &mut scores[..keys.len() * width];
-                panel.scores(simd, head, keys.clone(), queries.len(), scores);
-                if let Some(mask) = head.key_mask() {
-                    mask_keys(&mask[keys.clone()], width, f32::NEG_INFINITY, scores);
-                }
-                panel.running.update(simd, head.factor(), scores, vectors::<S>(queries.len()));
+                panel.scores(simd, head, keys.clone(), queries.len(), f32::NEG_INFINITY, scores);
+                panel.running.update(simd, scores, vectors::<S>(queries.len()));
                 panel.values(simd, head, keys.clone(), queries.len(), scores);
             }
         }

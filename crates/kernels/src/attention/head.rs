@@ -60,7 +60,7 @@ impl<'a> Head<'a> {
         &self.v[i * self.row_stride..]
     }
 
-    /// What scores are multiplied by: they become exponents of two.
+    /// What queries are multiplied by, so that scores are exponents of two.
     pub(super) fn factor(&self) -> f32 {
         self.scale * std::f32::consts::LOG2_E
     }

@@ -1,8 +1,8 @@
 //! A panel: W queries of a head (two vectors; the last panel may have fewer), one in each lane.
 //!
-//! The softmax runs over the rows of scores [keys, W], so all its steps are vertical: e^(scale·(q·k − max)) is
-//! 2^(factor·(q·k − max)) with factor = scale·log₂e > 0. Streaming: after each block of keys, sums made so far are multiplied by
-//! 2^(factor·(old max − new max)), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
+//! The softmax runs over the rows of scores [keys, W], so all its steps are vertical: queries are multiplied by
+//! scale·log₂e when they are packed, so that e^(scale·q·k) is 2^score. Streaming: after each block of keys, sums made so far are multiplied by
+//! 2^(old max − new max), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
 //! calculation for softmax", 2018).
 
 use super::head::Head;
@@ -33,7 +33,7 @@ pub(super) struct Panel<'a> {
 impl<'a> Panel<'a> {
     /// Floats of a panel of queries of `d` floats.
     pub(super) const fn len<S: Simd>(d: usize) -> usize {
-        panel_width::<S>() * (d + d.next_multiple_of(S::LANES) + 3)
+        panel_width::<S>() * (d + d.next_multiple_of(S::LANES) + 4)
     }
 
     /// Cuts `memory` of that length.
@@ -42,38 +42,46 @@ impl<'a> Panel<'a> {
         let (queries, rest) = memory.split_at_mut(width * d);
         let (sums, running) = rest.split_at_mut(width * d.next_multiple_of(S::LANES));
         let (largest, rest) = running.split_at_mut(width);
+        let (of_block, rest) = rest.split_at_mut(width);
         let (total, factors) = rest.split_at_mut(width);
-        Self { queries, sums, running: Running { largest, total, factors } }
+        Self { queries, sums, running: Running { largest, of_block, total, factors } }
     }
 
     /// Takes the queries; no keys yet.
     #[inline(always)]
     pub(super) fn start<S: Simd>(&mut self, simd: S, head: &Head<'_>, queries: Range<usize>) {
         simd.call(PackQueries { head, queries, out: &mut *self.queries });
-        // A number, so that differences are numbers too when all keys so far are masked (−∞).
         self.running.largest.fill(f32::MIN);
         self.running.total.fill(0.0);
     }
 
-    /// The scores [keys, W] of a block of keys.
+    /// The scores [keys, W] of a block of keys, those of masked keys `masked`.
     #[inline(always)]
     pub(super) fn scores<S: Simd>(
-        &self,
+        &mut self,
         simd: S,
         head: &Head<'_>,
         keys: Range<usize>,
         count: usize,
+        masked: f32,
         scores: &mut [f32],
     ) {
-        let of = |scores| Scores {
+        let largest = &mut *self.running.of_block;
+        // A number, so that differences are numbers too when all keys so far are masked (−∞).
+        largest.fill(f32::MIN);
+        let of = Scores {
             keys: head.keys(keys.start),
             stride: head.row_stride,
             queries: self.queries,
-            scores,
+            scores: &mut *scores,
+            largest: &mut *largest,
         };
         match vectors::<S>(count) {
-            1 => of(scores).compute::<S, 1>(simd, keys.len()),
-            _ => of(scores).compute::<S, 2>(simd, keys.len()),
+            1 => of.compute::<S, 1>(simd, keys.len()),
+            _ => of.compute::<S, 2>(simd, keys.len()),
+        }
+        if let Some(mask) = head.key_mask() {
+            mask_keys(&mask[keys], masked, scores, largest);
         }
     }
 
@@ -106,7 +114,7 @@ pub(super) const fn vectors<S: Simd>(count: usize) -> usize {
     count.div_ceil(S::LANES)
 }
 
-/// Queries, one in each lane: `out` is [d, W]; lanes past the end are 0.
+/// Queries times the head's factor, one in each lane: `out` is [d, W]; lanes past the end are 0.
 struct PackQueries<'a> {
     head: &'a Head<'a>,
     queries: Range<usize>,
@@ -134,42 +142,50 @@ impl Operation for PackQueries<'_> {
                 #[allow(unsafe_code)]
                 unsafe {
                     let from = from.as_ptr().add(column);
-                    simd.transpose_ptr(from, head.row_stride, to.as_mut_ptr(), width);
+                    simd.transpose_ptr(head.factor(), from, head.row_stride, to.as_mut_ptr(), width);
                 }
             }
         }
         for lane in 0..queries.len() {
             let query = head.queries(queries.start + lane);
             for c in if lane < rows { columns } else { 0 }..d {
-                out[c * width + lane] = query[c];
+                out[c * width + lane] = head.factor() * query[c];
             }
         }
     }
 }
 
-/// Gives masked keys of a block [keys, W] the score `masked`.
-pub(super) fn mask_keys(takes_part: &[bool], width: usize, masked: f32, scores: &mut [f32]) {
-    for (row, _) in scores.chunks_exact_mut(width).zip(takes_part).filter(|(_, takes_part)| !**takes_part) {
-        row.fill(masked);
+/// Gives masked keys of a block [keys, W] the score `masked`, and finds the largest scores [W] again.
+fn mask_keys(takes_part: &[bool], masked: f32, scores: &mut [f32], largest: &mut [f32]) {
+    largest.fill(f32::MIN);
+    for (row, takes_part) in scores.chunks_exact_mut(largest.len()).zip(takes_part) {
+        if !takes_part {
+            row.fill(masked);
+        }
+        for (largest, &score) in largest.iter_mut().zip(&*row) {
+            *largest = largest.max(score);
+        }
     }
 }
 
 /// What a streaming softmax knows of the queries of a panel, each a slice [W].
 pub(super) struct Running<'a> {
-    /// The largest score so far.
+    /// The largest score before the last block.
     pub(super) largest: &'a mut [f32],
-    /// Σ 2^(factor·(score − largest)) over the keys so far.
+    /// The largest score of the last block.
+    of_block: &'a mut [f32],
+    /// Σ 2^(score − largest) over the keys so far.
     pub(super) total: &'a mut [f32],
     /// What sums made before the last block are multiplied by.
     pub(super) factors: &'a mut [f32],
 }
 
 impl Running<'_> {
-    /// Replaces a block of scores [keys, W] by 2^(factor·(score − largest so far)), in the first `vectors` vectors of queries.
+    /// Replaces a block of scores [keys, W] by 2^(score − largest so far), in the first `vectors` vectors of queries.
     #[inline(always)]
-    pub(super) fn update<S: Simd>(&mut self, simd: S, factor: f32, scores: &mut [f32], vectors: usize) {
+    pub(super) fn update<S: Simd>(&mut self, simd: S, scores: &mut [f32], vectors: usize) {
         for v in 0..vectors {
-            simd.call(Update { running: self, factor, scores, lane: v * S::LANES });
+            simd.call(Update { running: self, scores, lane: v * S::LANES });
         }
     }
 }
@@ -177,7 +193,6 @@ impl Running<'_> {
 /// [`Running::update`] of the vector of queries at `lane`.
 struct Update<'u, 'a> {
     running: &'u mut Running<'a>,
-    factor: f32,
     scores: &'u mut [f32],
     lane: usize,
 }
@@ -187,23 +202,15 @@ impl Operation for Update<'_, '_> {
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { running, factor, scores, lane } = self;
+        let Self { running, scores, lane } = self;
         let (width, keys) = (panel_width::<S>(), scores.len() / panel_width::<S>());
         assert!(lane + S::LANES <= width, "a vector of a panel");
-        let (scores, factor) = (scores.as_mut_ptr(), simd.splat(factor));
+        let scores = scores.as_mut_ptr();
         // Valid for key < keys, as lane + lanes ≤ W.
         let place = |key: usize| scores.wrapping_add(key * width + lane);
-        // Two, to hide latency.
-        let mut highest = [simd.splat(f32::MIN); 2];
-        for key in 0..keys {
-            // SAFETY: see `place`.
-            #[allow(unsafe_code)]
-            let score = unsafe { simd.load_ptr(place(key)) };
-            highest[key % 2] = simd.max(highest[key % 2], score);
-        }
         let before = simd.load(&running.largest[lane..]);
-        let largest = simd.max(before, simd.max(highest[0], highest[1]));
-        let shrunk = exponential(simd, before, largest, factor);
+        let largest = simd.max(before, simd.load(&running.of_block[lane..]));
+        let shrunk = exp2_of_nonpositive(simd, simd.sub(before, largest));
         let mut total = simd.mul(simd.load(&running.total[lane..]), shrunk);
         for chunk in (0..keys).step_by(SUMMED) {
             let mut sum = simd.splat(0.0);
@@ -211,7 +218,7 @@ impl Operation for Update<'_, '_> {
                 // SAFETY: see `place`.
                 #[allow(unsafe_code)]
                 unsafe {
-                    let p = exponential(simd, simd.load_ptr(place(key)), largest, factor);
+                    let p = exp2_of_nonpositive(simd, simd.sub(simd.load_ptr(place(key)), largest));
                     simd.store_ptr(p, place(key));
                     sum = simd.add(sum, p);
                 }
@@ -222,12 +229,6 @@ impl Operation for Update<'_, '_> {
         simd.store(total, &mut running.total[lane..]);
         simd.store(shrunk, &mut running.factors[lane..]);
     }
-}
-
-/// 2^(factor·(score − largest)): the difference first, so that the largest becomes 1 however large it is.
-#[inline(always)]
-fn exponential<S: Simd>(simd: S, score: S::Vec, largest: S::Vec, factor: S::Vec) -> S::Vec {
-    exp2_of_nonpositive(simd, simd.mul(simd.sub(score, largest), factor))
 }
 
 /// Writes the sums of the queries of a panel, each times `factor(total)`, to their places.

@@ -19,6 +19,8 @@ pub(super) struct Scores<'a> {
     pub(super) queries: &'a [f32],
     /// [keys, W].
     pub(super) scores: &'a mut [f32],
+    /// [W], the largest score so far.
+    pub(super) largest: &'a mut [f32],
 }
 
 impl Scores<'_> {
@@ -34,6 +36,7 @@ impl Scores<'_> {
                 stride: self.stride,
                 queries: self.queries,
                 scores: &mut self.scores[rows.start * width..rows.end * width],
+                largest: &mut *self.largest,
             };
             call_rows(simd, rows.len(), tile);
         }
@@ -46,12 +49,14 @@ struct ScoresTile<'a, const V: usize> {
     stride: usize,
     queries: &'a [f32],
     scores: &'a mut [f32],
+    largest: &'a mut [f32],
 }
 
 impl<const V: usize> RowOperation for ScoresTile<'_, V> {
     const VECTORS: usize = 2;
 
     #[inline(always)]
+    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn eval<S: Simd, const R: usize>(self, simd: S) {
         let (width, stride, depth) =
             (panel_width::<S>(), self.stride, self.queries.len() / panel_width::<S>());
@@ -67,6 +72,14 @@ impl<const V: usize> RowOperation for ScoresTile<'_, V> {
                 add_products::<S, Floats, R, V>(simd, keys.add(c), stride, b, &mut acc);
             }
             store_rows(simd, acc, scores, width);
+        }
+        for v in 0..V {
+            let largest = &mut self.largest[v * S::LANES..];
+            let mut of_column = simd.load(largest);
+            for r in 0..R {
+                of_column = simd.max(of_column, acc[r][v]);
+            }
+            simd.store(of_column, largest);
         }
     }
 }

@@ -86,6 +86,15 @@ impl Operation for Unary {
         for x in [0.5, 1.5, 2.5, -0.5, -1.5, 0.49, 1e6 + 0.5, -4_194_304.0, 3.0, -7.7_f32] {
             assert_eq!(first(s.round(s.splat(x))), x.round_ties_even(), "{s:?} round {x}");
         }
+        for x in [0.0, 0.5, 3.999, -0.5, -1.25, -7.7, -126.9, -500.25, f32::NEG_INFINITY, f32::NAN] {
+            let (n, rest) = s.split(s.splat(x));
+            let (power, n, rest) = (first(s.scale(s.splat(1.5), n)), first(n), first(rest));
+            let sum =
+                n == x.round_ties_even() && rest == x - n || n <= -127.0 && x < -126.0 && rest.abs() <= 0.5;
+            assert!(sum || x.is_nan() && rest.is_nan(), "{s:?} {x} = {n} + {rest}");
+            let want = 1.5 * x.round_ties_even().exp2();
+            assert!(power == want || power == 0.0 && n <= -127.0 || x.is_nan(), "{s:?} 1.5 · 2^{n}: {power}");
+        }
         for n in -127..=128_i32 {
             let want = if n == -127 { 0.0 } else { 2.0_f64.powi(n) as f32 };
             assert_eq!(first(s.pow2(s.splat(n as f32))), want, "{s:?} 2^{n}");
@@ -166,11 +175,11 @@ impl Operation for Transposed {
         // SAFETY: both hold `LANES` rows of their stride.
         #[allow(unsafe_code)]
         unsafe {
-            s.transpose_ptr(from.as_ptr(), from_stride, to.as_mut_ptr(), to_stride);
+            s.transpose_ptr(2.0, from.as_ptr(), from_stride, to.as_mut_ptr(), to_stride);
         }
         for (c, row) in to.chunks_exact(to_stride).enumerate() {
             for (r, got) in row.iter().enumerate() {
-                let want = if r < S::LANES { from[r * from_stride + c] } else { -1.0 };
+                let want = if r < S::LANES { 2.0 * from[r * from_stride + c] } else { -1.0 };
                 assert_eq!(*got, want, "{s:?} row {c}, column {r}");
             }
         }

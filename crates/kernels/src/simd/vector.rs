@@ -44,17 +44,24 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     #[allow(unsafe_code)]
     unsafe fn store_ptr(self, v: Self::Vec, dst: *mut f32);
 
-    /// Transposes a block of `LANES` × `LANES` floats: `dst[c·dst_stride + r] = src[r·src_stride + c]`.
+    /// Transposes a block of `LANES` × `LANES` floats, times `factor`: `dst[c·dst_stride + r] = factor·src[r·src_stride + c]`.
     ///
     /// # Safety
     /// All of these addresses must be aligned for f32 and valid, for reading and writing, and the two blocks apart.
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn transpose_ptr(self, src: *const f32, src_stride: usize, dst: *mut f32, dst_stride: usize) {
+    unsafe fn transpose_ptr(
+        self,
+        factor: f32,
+        src: *const f32,
+        src_stride: usize,
+        dst: *mut f32,
+        dst_stride: usize,
+    ) {
         for r in 0..Self::LANES {
             for c in 0..Self::LANES {
                 // SAFETY: by the caller.
-                unsafe { *dst.add(c * dst_stride + r) = *src.add(r * src_stride + c) };
+                unsafe { *dst.add(c * dst_stride + r) = factor * *src.add(r * src_stride + c) };
             }
         }
     }
@@ -117,6 +124,20 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn round(self, a: Self::Vec) -> Self::Vec;
     /// 2ⁿ for integers n in −127..=128, made as exponent bits: −127 gives 0, 128 infinity; other n, or NaN, any value.
     fn pow2(self, n: Self::Vec) -> Self::Vec;
+
+    /// The nearest integer n, ties to even, and the rest a − n, of −2²² ≤ a ≤ 127 or −∞, whose rest is 0; NaN for NaN. A level may
+    /// take −127 for what is below.
+    #[inline(always)]
+    fn split(self, a: Self::Vec) -> (Self::Vec, Self::Vec) {
+        let a = self.max(self.splat(-127.0), a);
+        let n = self.round(a);
+        (n, self.sub(a, n))
+    }
+    /// p · 2ⁿ of an n by [`Simd::split`] and 0.5 ≤ p ≤ 2; a level may give 0 where n ≤ −127. NaN when p is NaN.
+    #[inline(always)]
+    fn scale(self, p: Self::Vec, n: Self::Vec) -> Self::Vec {
+        self.mul(p, self.pow2(n))
+    }
 
     /// a > b; no when either is NaN.
     fn gt(self, a: Self::Vec, b: Self::Vec) -> Self::Mask;

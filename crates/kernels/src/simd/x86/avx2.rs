@@ -85,12 +85,19 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn transpose_ptr(self, src: *const f32, src_stride: usize, dst: *mut f32, dst_stride: usize) {
+    unsafe fn transpose_ptr(
+        self,
+        factor: f32,
+        src: *const f32,
+        src_stride: usize,
+        dst: *mut f32,
+        dst_stride: usize,
+    ) {
         // SAFETY: the caller vouches for the addresses; the token proves the features.
         unsafe {
             let rows: [__m256; 8] = std::array::from_fn(
                 #[inline(always)]
-                |r| _mm256_loadu_ps(src.add(r * src_stride)),
+                |r| _mm256_mul_ps(_mm256_loadu_ps(src.add(r * src_stride)), _mm256_set1_ps(factor)),
             );
             let mut quads = [_mm256_setzero_ps(); 8];
             // Within each 128 bits: 4×4 blocks. quads[4i + c] has, per half h, column 4h + c of rows 4i..4i + 4.

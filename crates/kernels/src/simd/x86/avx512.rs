@@ -110,12 +110,19 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn transpose_ptr(self, src: *const f32, src_stride: usize, dst: *mut f32, dst_stride: usize) {
+    unsafe fn transpose_ptr(
+        self,
+        factor: f32,
+        src: *const f32,
+        src_stride: usize,
+        dst: *mut f32,
+        dst_stride: usize,
+    ) {
         // SAFETY: the caller vouches for the addresses; the token proves the features.
         unsafe {
             let rows: [__m512; 16] = std::array::from_fn(
                 #[inline(always)]
-                |r| _mm512_loadu_ps(src.add(r * src_stride)),
+                |r| _mm512_mul_ps(_mm512_loadu_ps(src.add(r * src_stride)), _mm512_set1_ps(factor)),
             );
             let mut quads = [_mm512_setzero_ps(); 16];
             // Within each 128 bits: 4×4 blocks. quads[4i + c] has, per quarter q, column 4q + c of rows 4i..4i + 4.
@@ -205,6 +212,23 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
     fn round(self, a: __m512) -> __m512 {
         // SAFETY: the token proves the features.
         unsafe { _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn split(self, a: __m512) -> (__m512, __m512) {
+        // SAFETY: the token proves the features.
+        unsafe {
+            let rest = _mm512_reduce_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
+            (_mm512_sub_ps(a, rest), rest)
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn scale(self, p: __m512, n: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe { _mm512_scalef_ps(p, n) }
     }
 
     #[inline(always)]
