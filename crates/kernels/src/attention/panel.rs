@@ -1,8 +1,8 @@
 //! A panel: W queries of a head (two vectors; the last panel may have fewer), one in each lane.
 //!
 //! The softmax runs over the rows of scores [keys, W], so all its steps are vertical: queries are multiplied by
-//! scale·log₂e when they are packed, so that e^(scale·q·k) is 2^score. Streaming: after each block of keys, sums made so far are multiplied by
-//! 2^(old max − new max), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
+//! scale·log₂e when they are packed, so that e^(scale·q·k) is 2^score. Streaming: after each block of keys, sums made
+//! so far are multiplied by 2^(old max − new max), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
 //! calculation for softmax", 2018).
 
 use super::head::Head;
