@@ -79,7 +79,7 @@ fn compact(ctx: &Context, m: usize, n: usize, k: usize) -> [(&'static str, f64);
         ("bf16", PackedWeight::pack_bf16(ctx, &[&weight], n, k)),
         ("f16", PackedWeight::pack_f16(ctx, &[&weight], n, k).unwrap()),
         ("int8", PackedWeight::pack_int8(ctx, &[Int8Weight::quantize(ctx, &weight, n, k)])),
-        ("int4", PackedWeight::pack_int4(ctx, &[int4.clone()], Int4Activations::Float)),
+        ("int4", PackedWeight::pack_int4(ctx, std::slice::from_ref(&int4), Int4Activations::Float)),
         ("int4-a8", PackedWeight::pack_int4(ctx, &[int4], Int4Activations::Int8)),
     ];
     let mut out = vec![0.0; m * n];
