@@ -58,6 +58,36 @@ fn a_progressive_jpeg_cut_after_its_first_scan_is_an_error_and_a_picture_when_to
     assert!(mean <= FIRST_SCAN_MEAN_LEVELS, "coarse, but the same picture: {mean}");
 }
 
+/// A file, with `extra` before its last marker.
+fn with_extra(jpeg: &[u8], extra: &[u8]) -> Vec<u8> {
+    let (picture, end) = jpeg.split_at(jpeg.len() - 2);
+    assert_eq!(end, [0xff, 0xd9]);
+    [picture, extra, end].concat()
+}
+
+#[test]
+fn what_lies_between_a_jpegs_data_and_its_end_is_an_error_where_pillow_says_so() {
+    for name in ["jpeg-420.jpg", "jpeg-grey.jpg", "jpeg-progressive.jpg", "jpeg-cmyk.jpg", "jpeg-rgb.jpg"] {
+        let whole = read(name);
+        let pixels = strict(&whole).unwrap().pixels;
+        // A comment, a restart, bytes of nothing: Pillow 13.0.0 gives the picture.
+        for harmless in [&b"\xff\xfe\x00\x04hi"[..], b"\xff\xd3", b"abc"] {
+            assert!(strict(&with_extra(&whole, harmless)).unwrap().pixels == pixels, "{name}, {harmless:?}");
+        }
+        // A marker that there is not, a second start, a broken Huffman table: "broken data stream", but with
+        // `LOAD_TRUNCATED_IMAGES`.
+        for fatal in [&b"\xff\xde\x00\x02"[..], b"\xff\xd8", b"\xff\xc4\x00\x03\x31"] {
+            let file = with_extra(&whole, fatal);
+            let result = strict(&file);
+            assert!(matches!(result, Err(ImageError::Corrupt { .. })), "{name}, {fatal:?}: {result:?}");
+            // The pixels of a progressive file are made after its last marker only.
+            if name != "jpeg-progressive.jpg" {
+                assert!(tolerant(&file).unwrap().pixels == pixels, "{name}, {fatal:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_complete_but_coarse_progressive_jpeg_is_no_error() {
     assert!(!strict(&read("jpeg-coarse.jpg")).unwrap().truncated);

@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use mozjpeg::decompress::DecompressStarted;
 use mozjpeg::{ColorSpace, Decompress};
 use pulp::Arch;
 
@@ -50,7 +51,7 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
 pub(super) fn libjpeg(bytes: &[u8], frame: &Frame, tolerant: bool) -> Result<(Rgb8, bool), ImageError> {
     let past_end = Cell::new(false);
     let reader = Watched { rest: bytes, past_end: &past_end, tolerant };
-    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, frame)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, frame, tolerant)));
     match outcome {
         _ if past_end.get() && !tolerant => Err(truncated()),
         Ok(Ok(pixels)) => Ok((pixels, past_end.get())),
@@ -87,7 +88,8 @@ pub(super) fn check_work(scans: u64, pixels: u64, limits: &Limits) -> Result<(),
     within("max_jpeg_work", limits.max_jpeg_work, work)
 }
 
-fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {
+/// The pixels; unless `tolerant`, of a file that has no fatal fault up to its end, as Pillow reads to there too.
+fn decompress(reader: Watched<'_>, frame: &Frame, tolerant: bool) -> Result<Rgb8, ImageError> {
     let decoder = Decompress::new_reader(reader).map_err(|e| corrupt(&e.to_string()))?;
     let (width, height) = decoder.size();
     if (width, height) != (usize::from(frame.width), usize::from(frame.height)) {
@@ -99,6 +101,7 @@ fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {
         ColorSpace::JCS_GRAYSCALE | ColorSpace::JCS_YCbCr | ColorSpace::JCS_RGB => {
             let mut started = decoder.rgb().map_err(|e| corrupt(&e.to_string()))?;
             started.read_scanlines_into(&mut data).map_err(|e| corrupt(&e.to_string()))?;
+            finish(started, tolerant)?;
         }
         ColorSpace::JCS_CMYK | ColorSpace::JCS_YCCK => {
             let started = decoder.to_colorspace(ColorSpace::JCS_CMYK);
@@ -115,10 +118,20 @@ fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {
                     ]));
                 }
             }
+            finish(started, tolerant)?;
         }
         _ => return Err(unsupported("this number of colour components")),
     }
     Rgb8::from_raw(width, height, data)
+}
+
+/// Reads on to the end of the picture. A fault there often means that a marker within the data ended it early, and that libjpeg made
+/// up the rest of the pixels.
+fn finish(started: DecompressStarted<Watched<'_>>, tolerant: bool) -> Result<(), ImageError> {
+    if tolerant {
+        return Ok(());
+    }
+    started.finish().map_err(|e| corrupt(&e.to_string()))
 }
 
 /// Pillow's conversion of ink to light.
