@@ -11,8 +11,8 @@ use common::best_seconds;
 use dinoxide_kernels::resample::{AxisWeights, resample_with};
 use dinoxide_kernels::{
     Activation, AttentionShape, Context, DepthwiseShape, MatMut, PatchLayout, PatchShape, Qkv, RopeShape,
-    activate, attention, attention_with_probabilities, depthwise_conv7, gate, layer_norm, patches, reference,
-    roof, rope,
+    activate, attention, attention_bf16, attention_with_probabilities, depthwise_conv7, gate, layer_norm,
+    patches, reference, roof, rope,
 };
 use dinoxide_testkit::compare::assert_close;
 use dinoxide_testkit::data::hash32;
@@ -102,6 +102,8 @@ impl<'a> Report<'a> {
         let (mut out, rows) = (vec![0.0; batch * tokens * width], batch * tokens);
         let seconds =
             best_seconds(|| attention(self.ctx, shape, &qkv, &mut MatMut::new(&mut out, rows, width)));
+        let bf16_seconds =
+            best_seconds(|| attention_bf16(self.ctx, shape, &qkv, &mut MatMut::new(&mut out, rows, width)));
         let mut p = vec![0.0; batch * heads * tokens * tokens];
         let eager_seconds = best_seconds(|| {
             attention_with_probabilities(
@@ -121,6 +123,7 @@ impl<'a> Report<'a> {
         }
         let flops = 4 * batch * heads * tokens * tokens * head_dim;
         self.flops(&format!("attention {batch}x{heads}x{tokens}x{head_dim}"), flops, seconds);
+        self.flops(&format!("attention {batch}x{heads}x{tokens}x{head_dim}, bf16"), flops, bf16_seconds);
         self.flops(
             &format!("attention {batch}x{heads}x{tokens}x{head_dim}, probabilities"),
             flops,

@@ -13,8 +13,10 @@
 //! ```
 //! Keys and values are read in place. Memory is linear in S. A query is computed the same way at any place in a panel,
 //! in any batch: keys are cut by S alone. So its bits depend on nothing else, the number of threads included.
+//! With products of bf16, keys and values are made words first (`bf16.rs`), queries and p on the way.
 //! The eager form (`eager.rs`) has one block of all keys, and gives the probabilities away.
 
+mod bf16;
 mod eager;
 mod fused;
 mod head;
@@ -25,11 +27,13 @@ mod tile;
 
 use crate::matrix::{Blocks, product, span};
 use crate::profile::Op;
-use crate::simd::{Operation, Simd};
+use crate::simd::{Bf16Pairs, FloatProducts, Floats, Operation, Simd};
 use crate::{Context, MatMut};
+use bf16::HeadWords;
 use eager::Eager;
 use fused::{Fused, MAX_PANELS};
 use head::Head;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// The sizes of an attention.
@@ -82,12 +86,45 @@ pub fn attention(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut
     check(shape, qkv, out);
     assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
     let _span = ctx.span(|| shape.into());
+    fused::<Floats>(ctx, shape, &|index| Head::new(shape, qkv, index), out);
+}
+
+/// As [`attention`], with products of bf16 where the processor does more of those: queries, keys, values and probabilities are
+/// rounded to bf16, sums and softmax are in f32. Elsewhere it is [`attention`].
+///
+/// # Panics
+/// As [`attention`].
+pub fn attention_bf16(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut MatMut<'_>) {
+    match ctx.multiplies_bf16() {
+        true => with_bf16(ctx, shape, qkv, out),
+        false => attention(ctx, shape, qkv, out),
+    }
+}
+
+/// Fused attention with products of bf16.
+fn with_bf16(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut MatMut<'_>) {
+    check(shape, qkv, out);
+    assert!(qkv.dropout.is_none(), "the fused attention has no probabilities to drop");
+    let _span = ctx.span(|| shape.into());
+    let words = HeadWords::new(ctx, shape, qkv);
+    let head = |index| Head::new(shape, qkv, index).with_key_values(words.of_head(index));
+    fused::<Bf16Pairs>(ctx, shape, &head, out);
+}
+
+/// The fused form of all heads.
+fn fused<'a, P: FloatProducts>(
+    ctx: &Context,
+    shape: &AttentionShape,
+    head: &(impl Fn(usize) -> Head<'a> + Sync),
+    out: &mut MatMut<'_>,
+) {
     let out = Blocks::new(out);
     for_each_panels(ctx, shape, |index, panels| {
-        let head = Head::new(shape, qkv, index);
+        let head = head(index);
         for start in panels.clone().step_by(MAX_PANELS) {
             let panels = start..panels.end.min(start + MAX_PANELS);
-            ctx.dispatch(Fused { ctx, head, panels, out: &out });
+            let task = Fused { ctx, head, panels, out: &out, products: PhantomData::<P> };
+            ctx.dispatch_products::<P, _>(task);
         }
     });
 }

@@ -4,7 +4,7 @@ use super::head::Head;
 use super::panel::{Panel, StoreSums, panel_width, vectors};
 use crate::Context;
 use crate::matrix::Blocks;
-use crate::simd::{Operation, Simd};
+use crate::simd::{Floats, Operation, Simd};
 
 /// The score of a masked key: far below any other, and a number when multiplied.
 const LOWEST: f32 = -1e30;
@@ -30,10 +30,10 @@ impl Operation for Eager<'_> {
         let mut memory = ctx.scratch(tokens * width + Panel::len::<S>(d));
         let (scores, memory) = memory.split_at_mut(tokens * width);
         let mut panel = Panel::new::<S>(memory, d);
-        panel.start(simd, head, queries.clone());
+        panel.start::<S, Floats>(simd, head, queries.clone());
         // Not −∞: when all keys are masked they take part alike, as in Transformers' eager attention.
-        panel.scores(simd, head, 0..tokens, queries.len(), LOWEST, scores);
-        panel.running.update(simd, scores, vectors::<S>(queries.len()));
+        panel.scores::<S, Floats>(simd, head, 0..tokens, queries.len(), LOWEST, scores);
+        panel.running.update::<S, Floats>(simd, scores, vectors::<S>(queries.len()));
         for (lane, query) in queries.clone().enumerate() {
             let inverse = 1.0 / panel.running.total[lane];
             // SAFETY: this is the row of a query of this panel of this head; no other task has it.
@@ -44,7 +44,7 @@ impl Operation for Eager<'_> {
                 *row = *p;
             }
         }
-        panel.values(simd, head, 0..tokens, queries.len(), scores);
+        panel.values::<S, Floats>(simd, head, 0..tokens, queries.len(), scores);
         panel.running.factors.fill(1.0);
         let Panel { sums, running, .. } = panel;
         simd.call(StoreSums { head, queries, sums, factors: running.factors, out });

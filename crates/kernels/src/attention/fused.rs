@@ -6,7 +6,8 @@ use super::head::Head;
 use super::panel::{Panel, StoreSums, panel_width, vectors};
 use crate::Context;
 use crate::matrix::Blocks;
-use crate::simd::{Operation, Simd, tile_rows};
+use crate::simd::{FloatProducts, Operation, Simd, tile_rows};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// The most panels of a group: their sums (64 KiB at d = 64) stay in the L2 cache beside a block of keys and values.
@@ -15,26 +16,27 @@ pub(super) const MAX_PANELS: usize = 8;
 /// About the most keys of a block: its scores for a panel (16 KiB), and the panel's sums, stay in the L1 cache.
 const MAX_KEYS: usize = 128;
 
-/// Keys in equal blocks, in whole tiles; they depend on S and the level alone.
+/// Keys in equal blocks, in whole tiles and pairs; they depend on S and the level alone.
 #[inline(always)]
 fn key_block<S: Simd>(tokens: usize) -> usize {
-    tokens.div_ceil(tokens.div_ceil(MAX_KEYS)).next_multiple_of(tile_rows::<S>(2))
+    tokens.div_ceil(tokens.div_ceil(MAX_KEYS)).next_multiple_of(tile_rows::<S>(2).next_multiple_of(2))
 }
 
 /// Fused attention of some panels of a head, at most [`MAX_PANELS`].
-pub(super) struct Fused<'a> {
+pub(super) struct Fused<'a, P> {
     pub(super) ctx: &'a Context,
     pub(super) head: Head<'a>,
     pub(super) panels: Range<usize>,
     pub(super) out: &'a Blocks<'a>,
+    pub(super) products: PhantomData<P>,
 }
 
-impl Operation for Fused<'_> {
+impl<P: FloatProducts> Operation for Fused<'_, P> {
     type Output = ();
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { ctx, ref head, panels, out } = self;
+        let Self { ctx, ref head, panels, out, .. } = self;
         let (width, d) = (panel_width::<S>(), head.head_dim);
         let queries = |panel: usize| panel * width..head.tokens.min((panel + 1) * width);
         let block = key_block::<S>(head.tokens);
@@ -44,7 +46,7 @@ impl Operation for Fused<'_> {
         let mut of_panels = [const { None }; MAX_PANELS];
         for ((panel, memory), index) in of_panels.iter_mut().zip(panel_memory).zip(panels.clone()) {
             let mut new = Panel::new::<S>(memory, d);
-            new.start(simd, head, queries(index));
+            new.start::<S, P>(simd, head, queries(index));
             *panel = Some((new, queries(index)));
         }
         let masked_whole = head.is_masked_whole();
@@ -52,9 +54,9 @@ impl Operation for Fused<'_> {
             let keys = start..head.tokens.min(start + block);
             for (panel, queries) in of_panels.iter_mut().flatten() {
                 let scores = &mut scores[..keys.len() * width];
-                panel.scores(simd, head, keys.clone(), queries.len(), f32::NEG_INFINITY, scores);
-                panel.running.update(simd, scores, vectors::<S>(queries.len()));
-                panel.values(simd, head, keys.clone(), queries.len(), scores);
+                panel.scores::<S, P>(simd, head, keys.clone(), queries.len(), f32::NEG_INFINITY, scores);
+                panel.running.update::<S, P>(simd, scores, vectors::<S>(queries.len()));
+                panel.values::<S, P>(simd, head, keys.clone(), queries.len(), scores);
             }
         }
         for (panel, queries) in of_panels.iter_mut().flatten() {

@@ -3,13 +3,26 @@
 use super::{AttentionShape, Dropout, Qkv};
 use std::ops::Range;
 
+/// Keys and values of a head, in the words that products multiply: floats in place, or bf16 (`bf16.rs`).
+#[derive(Clone, Copy)]
+pub(super) struct KeyValues<'a> {
+    /// Rows of words, one a key.
+    pub(super) keys: &'a [f32],
+    /// Words from one to the next.
+    pub(super) key_stride: usize,
+    /// Rows of words, each of as many keys as a word has numbers.
+    pub(super) values: &'a [f32],
+    /// Words from one to the next.
+    pub(super) value_stride: usize,
+}
+
 /// One head of one batch item.
 #[derive(Clone, Copy)]
 pub(super) struct Head<'a> {
     q: &'a [f32],
-    k: &'a [f32],
-    v: &'a [f32],
+    /// Floats from one query to the next.
     pub(super) row_stride: usize,
+    key_values: KeyValues<'a>,
     key_mask: Option<&'a [bool]>,
     dropout: Option<Dropout<'a>>,
     pub(super) tokens: usize,
@@ -29,9 +42,13 @@ impl<'a> Head<'a> {
         let start = b * tokens * qkv.row_stride + h * head_dim;
         Self {
             q: &qkv.q[start..],
-            k: &qkv.k[start..],
-            v: &qkv.v[start..],
             row_stride: qkv.row_stride,
+            key_values: KeyValues {
+                keys: &qkv.k[start..],
+                key_stride: qkv.row_stride,
+                values: &qkv.v[start..],
+                value_stride: qkv.row_stride,
+            },
             key_mask: qkv.key_mask.map(|mask| &mask[b * tokens..][..tokens]),
             dropout: qkv.dropout,
             tokens,
@@ -48,16 +65,15 @@ impl<'a> Head<'a> {
         &self.q[i * self.row_stride..]
     }
 
-    /// The keys from `i` on, `row_stride` apart.
-    #[inline(always)]
-    pub(super) fn keys(&self, i: usize) -> &'a [f32] {
-        &self.k[i * self.row_stride..]
+    /// The same head with other keys and values.
+    pub(super) fn with_key_values(self, key_values: KeyValues<'a>) -> Self {
+        Self { key_values, ..self }
     }
 
-    /// The values from `i` on, `row_stride` apart.
+    /// Keys and values.
     #[inline(always)]
-    pub(super) fn values(&self, i: usize) -> &'a [f32] {
-        &self.v[i * self.row_stride..]
+    pub(super) fn key_values(&self) -> KeyValues<'a> {
+        self.key_values
     }
 
     /// What queries are multiplied by, so that scores are exponents of two.

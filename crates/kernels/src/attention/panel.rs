@@ -5,11 +5,12 @@
 //! so far are multiplied by 2^(old max − new max), which gives what one pass over all keys would (Milakov and Gimelshein, "Online normalizer
 //! calculation for softmax", 2018).
 
-use super::head::Head;
+use super::head::{Head, KeyValues};
 use super::tile::{Scores, Values};
 use crate::exp::exp2_of_nonpositive;
 use crate::matrix::Blocks;
-use crate::simd::{Operation, Simd};
+use crate::simd::{FloatProducts, Operation, Simd};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Probabilities that are summed before the sum joins the total: rounding errors grow with either number, not the product.
@@ -23,7 +24,7 @@ pub(super) const fn panel_width<S: Simd>() -> usize {
 
 /// The memory of a panel.
 pub(super) struct Panel<'a> {
-    /// [d, W].
+    /// [d, W], of which words of several numbers take the first rows.
     pub(super) queries: &'a mut [f32],
     /// [W, d padded to vectors].
     pub(super) sums: &'a mut [f32],
@@ -49,15 +50,23 @@ impl<'a> Panel<'a> {
 
     /// Takes the queries; no keys yet.
     #[inline(always)]
-    pub(super) fn start<S: Simd>(&mut self, simd: S, head: &Head<'_>, queries: Range<usize>) {
+    pub(super) fn start<S: Simd, P: FloatProducts>(
+        &mut self,
+        simd: S,
+        head: &Head<'_>,
+        queries: Range<usize>,
+    ) {
         simd.call(PackQueries { head, queries, out: &mut *self.queries });
+        if P::NUMBERS > 1 {
+            simd.call(JoinRows::<P> { rows: &mut *self.queries, products: PhantomData });
+        }
         self.running.largest.fill(f32::MIN);
         self.running.total.fill(0.0);
     }
 
     /// The scores [keys, W] of a block of keys, those of masked keys `masked`.
     #[inline(always)]
-    pub(super) fn scores<S: Simd>(
+    pub(super) fn scores<S: Simd, P: FloatProducts>(
         &mut self,
         simd: S,
         head: &Head<'_>,
@@ -69,16 +78,17 @@ impl<'a> Panel<'a> {
         let largest = &mut *self.running.of_block;
         // A number, so that differences are numbers too when all keys so far are masked (−∞).
         largest.fill(f32::MIN);
+        let KeyValues { keys: rows, key_stride: stride, .. } = head.key_values();
         let of = Scores {
-            keys: head.keys(keys.start),
-            stride: head.row_stride,
-            queries: self.queries,
+            keys: &rows[keys.start * stride..],
+            stride,
+            queries: &self.queries[..head.head_dim.div_ceil(P::NUMBERS) * panel_width::<S>()],
             scores: &mut *scores,
             largest: &mut *largest,
         };
         match vectors::<S>(count) {
-            1 => of.compute::<S, 1>(simd, keys.len()),
-            _ => of.compute::<S, 2>(simd, keys.len()),
+            1 => of.compute::<S, P, 1>(simd, keys.len()),
+            _ => of.compute::<S, P, 2>(simd, keys.len()),
         }
         if let Some(mask) = head.key_mask() {
             mask_keys(&mask[keys], masked, scores, largest);
@@ -88,7 +98,7 @@ impl<'a> Panel<'a> {
     /// Adds the values of a block of keys, whose scores have become probabilities, to the sums of `count` queries; those of the
     /// first block are the sums.
     #[inline(always)]
-    pub(super) fn values<S: Simd>(
+    pub(super) fn values<S: Simd, P: FloatProducts>(
         &mut self,
         simd: S,
         head: &Head<'_>,
@@ -96,15 +106,16 @@ impl<'a> Panel<'a> {
         count: usize,
         p: &[f32],
     ) {
+        let KeyValues { values: rows, value_stride: stride, .. } = head.key_values();
         let values = Values {
             p,
-            values: head.values(keys.start),
-            stride: head.row_stride,
+            values: &rows[keys.start / P::NUMBERS * stride..],
+            stride,
             head_dim: head.head_dim,
             factors: (keys.start > 0).then_some(&*self.running.factors),
             sums: self.sums,
         };
-        values.accumulate(simd, keys.len(), count);
+        values.accumulate::<S, P>(simd, keys.len().div_ceil(P::NUMBERS), count);
     }
 }
 
@@ -155,6 +166,31 @@ impl Operation for PackQueries<'_> {
     }
 }
 
+/// Joins rows [rows, W] of numbers to rows of words of two of them, in place.
+struct JoinRows<'a, P> {
+    rows: &'a mut [f32],
+    products: PhantomData<P>,
+}
+
+impl<P: FloatProducts> Operation for JoinRows<'_, P> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let width = panel_width::<S>();
+        let rows = self.rows.len() / width;
+        for (word, first) in (0..rows).step_by(P::NUMBERS).enumerate() {
+            for lane in (0..width).step_by(S::LANES) {
+                let row = |r: usize| {
+                    if r < rows { simd.load(&self.rows[r * width + lane..]) } else { simd.splat(0.0) }
+                };
+                let words = P::words(simd, row(first), row(first + 1));
+                simd.store(words, &mut self.rows[word * width + lane..]);
+            }
+        }
+    }
+}
+
 /// Gives masked keys of a block [keys, W] the score `masked`, and finds the largest scores [W] again.
 fn mask_keys(takes_part: &[bool], masked: f32, scores: &mut [f32], largest: &mut [f32]) {
     largest.fill(f32::MIN);
@@ -181,28 +217,30 @@ pub(super) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Replaces a block of scores [keys, W] by 2^(score − largest so far), in the first `vectors` vectors of queries.
+    /// Replaces a block of scores [keys, W] by the words of 2^(score − largest so far), in the first `vectors` vectors of queries.
     #[inline(always)]
-    pub(super) fn update<S: Simd>(&mut self, simd: S, scores: &mut [f32], vectors: usize) {
+    pub(super) fn update<S: Simd, P: FloatProducts>(&mut self, simd: S, scores: &mut [f32], vectors: usize) {
         for v in 0..vectors {
-            simd.call(Update { running: self, scores, lane: v * S::LANES });
+            let lane = v * S::LANES;
+            simd.call(Update::<P> { running: self, scores, lane, products: PhantomData });
         }
     }
 }
 
 /// [`Running::update`] of the vector of queries at `lane`.
-struct Update<'u, 'a> {
+struct Update<'u, 'a, P> {
     running: &'u mut Running<'a>,
     scores: &'u mut [f32],
     lane: usize,
+    products: PhantomData<P>,
 }
 
-impl Operation for Update<'_, '_> {
+impl<P: FloatProducts> Operation for Update<'_, '_, P> {
     type Output = ();
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { running, scores, lane } = self;
+        let Self { running, scores, lane, .. } = self;
         let (width, keys) = (panel_width::<S>(), scores.len() / panel_width::<S>());
         assert!(lane + S::LANES <= width, "a vector of a panel");
         let scores = scores.as_mut_ptr();
@@ -214,13 +252,19 @@ impl Operation for Update<'_, '_> {
         let mut total = simd.mul(simd.load(&running.total[lane..]), shrunk);
         for chunk in (0..keys).step_by(SUMMED) {
             let mut sum = simd.splat(0.0);
-            for key in chunk..keys.min(chunk + SUMMED) {
-                // SAFETY: see `place`.
+            for first in (chunk..keys.min(chunk + SUMMED)).step_by(P::NUMBERS) {
+                let mut p = [simd.splat(0.0); 2];
+                for (i, p) in p.iter_mut().enumerate().take(P::NUMBERS.min(keys - first)) {
+                    // SAFETY: first + i < keys, and lane + lanes ≤ W, so the address is within the scores.
+                    #[allow(unsafe_code)]
+                    let score = unsafe { simd.load_ptr(place(first + i)) };
+                    *p = exp2_of_nonpositive(simd, simd.sub(score, largest));
+                    sum = simd.add(sum, *p);
+                }
+                // SAFETY: as above; a row of words is not past the scores that it is made of.
                 #[allow(unsafe_code)]
                 unsafe {
-                    let p = exp2_of_nonpositive(simd, simd.sub(simd.load_ptr(place(key)), largest));
-                    simd.store_ptr(p, place(key));
-                    sum = simd.add(sum, p);
+                    simd.store_ptr(P::words(simd, p[0], p[1]), place(first / P::NUMBERS));
                 }
             }
             total = simd.add(total, sum);

@@ -8,14 +8,15 @@
 
 use super::panel::panel_width;
 use crate::matrix::part;
-use crate::simd::{Floats, RowOperation, Simd, add_products, call_rows, load_row, store_rows, tile_rows};
+use crate::simd::{Products, RowOperation, Simd, add_products, call_rows, load_row, store_rows, tile_rows};
+use std::marker::PhantomData;
 
 /// Keys of a block, times the queries of a panel.
 pub(super) struct Scores<'a> {
-    /// Rows of d floats, `stride` apart.
+    /// Rows of the words of d numbers, `stride` apart.
     pub(super) keys: &'a [f32],
     pub(super) stride: usize,
-    /// [d, W].
+    /// [words, W].
     pub(super) queries: &'a [f32],
     /// [keys, W].
     pub(super) scores: &'a mut [f32],
@@ -26,17 +27,18 @@ pub(super) struct Scores<'a> {
 impl Scores<'_> {
     /// Computes the scores of `count` keys for the first V vectors of queries.
     #[inline(always)]
-    pub(super) fn compute<S: Simd, const V: usize>(self, simd: S, count: usize) {
+    pub(super) fn compute<S: Simd, P: Products, const V: usize>(self, simd: S, count: usize) {
         let width = panel_width::<S>();
         let tiles = count.div_ceil(tile_rows::<S>(2));
         for tile in 0..tiles {
             let rows = part(count, tiles, tile);
-            let tile = ScoresTile::<V> {
+            let tile = ScoresTile::<P, V> {
                 keys: &self.keys[rows.start * self.stride..],
                 stride: self.stride,
                 queries: self.queries,
                 scores: &mut self.scores[rows.start * width..rows.end * width],
                 largest: &mut *self.largest,
+                products: PhantomData,
             };
             call_rows(simd, rows.len(), tile);
         }
@@ -44,15 +46,16 @@ impl Scores<'_> {
 }
 
 /// Some rows of [`Scores`].
-struct ScoresTile<'a, const V: usize> {
+struct ScoresTile<'a, P, const V: usize> {
     keys: &'a [f32],
     stride: usize,
     queries: &'a [f32],
     scores: &'a mut [f32],
     largest: &'a mut [f32],
+    products: PhantomData<P>,
 }
 
-impl<const V: usize> RowOperation for ScoresTile<'_, V> {
+impl<P: Products, const V: usize> RowOperation for ScoresTile<'_, P, V> {
     const VECTORS: usize = 2;
 
     #[inline(always)]
@@ -69,7 +72,7 @@ impl<const V: usize> RowOperation for ScoresTile<'_, V> {
         unsafe {
             for c in 0..depth {
                 let b = load_row(simd, queries.add(c * width));
-                add_products::<S, Floats, R, V>(simd, keys.add(c), stride, b, &mut acc);
+                add_products::<S, P, R, V>(simd, keys.add(c), stride, b, &mut acc);
             }
             store_rows(simd, acc, scores, width);
         }
@@ -86,9 +89,9 @@ impl<const V: usize> RowOperation for ScoresTile<'_, V> {
 
 /// Probabilities of a block's keys, times their values.
 pub(super) struct Values<'a> {
-    /// [keys, W].
+    /// [rows, W]: words, each of as many keys as a word has numbers.
     pub(super) p: &'a [f32],
-    /// Rows of d floats, `stride` apart.
+    /// Rows of d words of as many keys, `stride` apart.
     pub(super) values: &'a [f32],
     pub(super) stride: usize,
     /// d.
@@ -100,9 +103,9 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Adds the values of `keys` keys to the sums of `queries` queries.
+    /// Adds the values of `keys` rows of words to the sums of `queries` queries.
     #[inline(always)]
-    pub(super) fn accumulate<S: Simd>(mut self, simd: S, keys: usize, queries: usize) {
+    pub(super) fn accumulate<S: Simd, P: Products>(mut self, simd: S, keys: usize, queries: usize) {
         let padded = self.head_dim.next_multiple_of(S::LANES);
         let pairs = self.head_dim - self.head_dim % (2 * S::LANES);
         let whole = self.head_dim - self.head_dim % S::LANES;
@@ -111,21 +114,15 @@ impl Values<'_> {
             let rows = part(queries, tiles, tile);
             let (at, rows) = (Place { query: rows.start, column: 0, keys, padded }, rows.len());
             for column in (0..pairs).step_by(2 * S::LANES) {
-                call_rows(simd, rows, ValuesTile::<2, false> { at: Place { column, ..at }, of: &mut self });
+                call_rows(simd, rows, ValuesTile::<P, 2, false>::new(Place { column, ..at }, &mut self));
             }
             if pairs < whole {
-                call_rows(
-                    simd,
-                    rows,
-                    ValuesTile::<1, false> { at: Place { column: pairs, ..at }, of: &mut self },
-                );
+                let at = Place { column: pairs, ..at };
+                call_rows(simd, rows, ValuesTile::<P, 1, false>::new(at, &mut self));
             }
             if whole < padded {
-                call_rows(
-                    simd,
-                    rows,
-                    ValuesTile::<1, true> { at: Place { column: whole, ..at }, of: &mut self },
-                );
+                let at = Place { column: whole, ..at };
+                call_rows(simd, rows, ValuesTile::<P, 1, true>::new(at, &mut self));
             }
         }
     }
@@ -136,18 +133,27 @@ impl Values<'_> {
 struct Place {
     query: usize,
     column: usize,
+    /// Rows of words.
     keys: usize,
     /// d padded.
     padded: usize,
 }
 
 /// R queries, V vectors of columns; with PART the vector is the last, of fewer columns than lanes.
-struct ValuesTile<'t, 'a, const V: usize, const PART: bool> {
+struct ValuesTile<'t, 'a, P, const V: usize, const PART: bool> {
     at: Place,
     of: &'t mut Values<'a>,
+    products: PhantomData<P>,
 }
 
-impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PART> {
+impl<'t, 'a, P, const V: usize, const PART: bool> ValuesTile<'t, 'a, P, V, PART> {
+    #[inline(always)]
+    fn new(at: Place, of: &'t mut Values<'a>) -> Self {
+        Self { at, of, products: PhantomData }
+    }
+}
+
+impl<P: Products, const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, P, V, PART> {
     const VECTORS: usize = 2;
 
     #[inline(always)]
@@ -182,7 +188,7 @@ impl<const V: usize, const PART: bool> RowOperation for ValuesTile<'_, '_, V, PA
                     true => [simd.load_part(&values[key * stride..][..columns], 0.0); V],
                     false => load_row(simd, rows.add(key * stride)),
                 };
-                add_products::<S, Floats, R, V>(simd, p.add(key * width), 1, b, &mut acc);
+                add_products::<S, P, R, V>(simd, p.add(key * width), 1, b, &mut acc);
             }
             store_rows(simd, acc, sums, padded);
         }

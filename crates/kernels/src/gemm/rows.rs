@@ -11,6 +11,7 @@
 
 use crate::matrix::row_stride;
 use crate::simd::{Bf16Pairs, Operation, Simd};
+use crate::words::ToBf16;
 use crate::{Buffer, Context, MatRef};
 
 /// The largest byte.
@@ -137,36 +138,6 @@ impl ByteRow<'_> {
     #[inline(always)]
     pub(super) fn outliers(&self) -> impl Iterator<Item = (usize, f32)> {
         self.outliers.chunks_exact(2).map(|pair| (pair[0] as usize, pair[1]))
-    }
-}
-
-/// A row as bf16.
-struct ToBf16<'a> {
-    row: &'a [f32],
-    /// [⌈K/2⌉].
-    words: &'a mut [f32],
-}
-
-impl Operation for ToBf16<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn eval<S: Simd>(self, simd: S) {
-        let Self { row, words } = self;
-        let whole = row.len() - row.len() % S::LANES;
-        assert!(2 * words.len() >= whole, "words of a row");
-        let halves = words.as_mut_ptr().cast::<u16>();
-        for k in (0..whole).step_by(S::LANES) {
-            // SAFETY: k + LANES ≤ 2 · words, by the assertion, and a word is two halves.
-            #[allow(unsafe_code)]
-            unsafe {
-                simd.store_bf16(simd.load(&row[k..]), halves.add(k));
-            }
-        }
-        for (word, pair) in words[whole / 2..].iter_mut().zip(row[whole..].chunks(2)) {
-            let half = |i: usize| pair.get(i).map_or(0, |x| u32::from(half::bf16::from_f32(*x).to_bits()));
-            *word = f32::from_bits(half(0) | half(1) << 16);
-        }
     }
 }
 

@@ -17,6 +17,33 @@ pub(crate) trait Products: Copy + Send + Sync + 'static {
     fn join<S: Simd>(simd: S, sum: S::Vec, other: S::Vec) -> S::Vec;
 }
 
+/// Products of words that floats are made into on the way.
+pub(crate) trait FloatProducts: Products {
+    /// Numbers of a word, 1 or 2.
+    const NUMBERS: usize;
+
+    /// The words of numbers; `second` is not used when they hold but one.
+    fn words<S: Simd>(simd: S, first: S::Vec, second: S::Vec) -> S::Vec;
+}
+
+impl FloatProducts for Floats {
+    const NUMBERS: usize = 1;
+
+    #[inline(always)]
+    fn words<S: Simd>(_: S, first: S::Vec, _: S::Vec) -> S::Vec {
+        first
+    }
+}
+
+impl FloatProducts for Bf16Pairs {
+    const NUMBERS: usize = 2;
+
+    #[inline(always)]
+    fn words<S: Simd>(simd: S, first: S::Vec, second: S::Vec) -> S::Vec {
+        simd.bf16_pair(first, second)
+    }
+}
+
 /// A float; sums are floats.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Floats;

@@ -174,6 +174,21 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// The address must be valid for writing `LANES` bf16.
     #[allow(unsafe_code)]
     unsafe fn store_bf16(self, a: Self::Vec, dst: *mut u16);
+    /// Words of two bf16, those nearest to each float, ties to even: `low`'s in the low half.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn bf16_pair(self, low: Self::Vec, high: Self::Vec) -> Self::Vec {
+        let (mut halves, mut words) = ([0_u16; 32], [0.0; 16]);
+        // SAFETY: either half of the array has room for the lanes of any level.
+        unsafe {
+            self.store_bf16(low, halves.as_mut_ptr());
+            self.store_bf16(high, halves.as_mut_ptr().add(16));
+        }
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = f32::from_bits(u32::from(halves[i]) | u32::from(halves[16 + i]) << 16);
+        }
+        self.load(&words)
+    }
     /// Words of two bf16: `sum + a₀·b₀ + a₁·b₁`, however rounded; subnormals may count as 0.
     #[inline(always)]
     fn dot_bf16(self, a: Self::Vec, b: Self::Vec, sum: Self::Vec) -> Self::Vec {

@@ -378,6 +378,30 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
+    fn bf16_pair(self, low: __m512, high: __m512) -> __m512 {
+        // SAFETY: the token proves the features, also those of its kind.
+        unsafe {
+            if EXTRA == BF16 {
+                let halves = std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low));
+                // Half i of `low`, then half i of `high`, which are 16 apart.
+                let alternate = _mm512_set_epi16(
+                    31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4,
+                    19, 3, 18, 2, 17, 1, 16, 0,
+                );
+                return _mm512_castsi512_ps(_mm512_permutexvar_epi16(alternate, halves));
+            }
+            let (mut halves, words) = ([[0_u16; 16]; 2], [low, high]);
+            for (halves, words) in halves.iter_mut().zip(words) {
+                self.store_bf16(words, halves.as_mut_ptr());
+            }
+            let wide = |halves: &[u16; 16]| _mm512_cvtepu16_epi32(_mm256_loadu_si256(halves.as_ptr().cast()));
+            let high = _mm512_slli_epi32::<16>(wide(&halves[1]));
+            _mm512_castsi512_ps(_mm512_or_si512(wide(&halves[0]), high))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
     fn dot_bf16(self, a: __m512, b: __m512, sum: __m512) -> __m512 {
         if EXTRA != BF16 {
             let low = self.mul_add(self.bf16_half(a, false), self.bf16_half(b, false), sum);
