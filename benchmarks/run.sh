@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # dinoxide beside other CPU runtimes: sets up what is missing, measures, writes a dated record. `benchmarks/run.sh --help` says more.
 #
-# Needs python3 with venv, Rust, a C++ compiler, and for everything 12 GB in PEERS_ROOT (default: target/peers). The CUDA build of torch that
+# Needs python3 with venv, Rust, a C++ compiler, and for everything 16 GB in PEERS_ROOT (default: target/peers). The CUDA build of torch that
 # PyPI gives takes 6 GB of them; PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu avoids it.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

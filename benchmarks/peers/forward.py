@@ -58,20 +58,25 @@ def load(model: str, peers: tuple[str, ...], threads: int, log: IO[str]) -> list
     return workers
 
 
-def agreeing(model: str, cell: Cell, workers: list[Worker]) -> dict[Worker, dict[str, float]]:
-    """Who runs the cell, and how close its vector is to the reference's. A peer that fails is left out; one that computes
-    something else ends the comparison."""
-    vectors = {}
+def vectors(model: str, cell: Cell, workers: list[Worker]) -> dict[Worker, np.ndarray]:
+    """Who runs the cell, and its vector. A peer that fails is left out."""
+    found = {}
     for worker in workers:
         if takes_part(worker.peer, cell):
             try:
-                vectors[worker] = np.array(worker.cls(cell))
+                found[worker] = np.array(worker.cls(cell))
             except PeerError as error:
                 print(f"{model} {cell}: {error}", file=sys.stderr, flush=True)
-    reference = next((vector for worker, vector in vectors.items() if worker.peer == REFERENCE), None)
+    return found
+
+
+def agreeing(model: str, cell: Cell, workers: list[Worker]) -> dict[Worker, dict[str, float]]:
+    """Who runs the cell, and how close its vector is to the reference's. A peer that computes something else ends the comparison."""
+    found = vectors(model, cell, workers)
+    reference = next((vector for worker, vector in found.items() if worker.peer == REFERENCE), None)
     if reference is None:
-        return {worker: {} for worker in vectors}
-    agreement = {worker: distance(vector, reference) for worker, vector in vectors.items()}
+        return {worker: {} for worker in found}
+    agreement = {worker: distance(vector, reference) for worker, vector in found.items()}
     for worker, closeness in agreement.items():
         print(f"{model} {cell} {worker.peer}: max abs {closeness['max_abs']:.1e}, cosine {closeness['cosine']:.9f}", flush=True)
         if not closeness["max_abs"] < MAX_ABS:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from .settings import REPOSITORY
 
-PACKAGES = ("torch", "torchvision", "transformers", "onnxruntime", "openvino", "onnx", "numpy", "pillow")
+PACKAGES = ("torch", "torchvision", "transformers", "onnxruntime", "openvino", "nncf", "onnx", "numpy", "pillow")
+LOWER_PRECISION = (("avx_vnni", "AVX-VNNI"), ("avx512_vnni", "VNNI"), ("avx512_bf16", "BF16"), ("avx512_fp16", "FP16"), ("amx_tile", "AMX"))
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 
 
@@ -33,6 +34,7 @@ def machine() -> str:
     fields = {key.strip(): value.strip() for key, value in fields.items()}
     flags = set(fields.get("flags", "").split())
     isa = next((name for flag, name in (("avx512f", "AVX-512"), ("avx2", "AVX2")) if flag in flags), platform.machine())
+    isa = " with ".join([isa, *([", ".join(lower)] if (lower := [name for flag, name in LOWER_PRECISION if flag in flags]) else [])])
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     parts = [
         f"{fields.get('model name', platform.processor())} (family {fields.get('cpu family')}, model {fields.get('model')}, {isa})",

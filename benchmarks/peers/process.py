@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from .settings import BENCH_WORKER, CHECKPOINTS, OURS, REPOSITORY, Cell, environment
+from .settings import BENCH_WORKER, CHECKPOINTS, REPOSITORY, Cell, environment, our_dtype
 
 TICK = os.sysconf("SC_CLK_TCK")
 TRIES = 4
@@ -47,8 +47,8 @@ class Worker:
 
     def __init__(self, peer: str, model: str, threads: int, log: IO[str]) -> None:
         self.peer = peer
-        if peer == OURS:
-            command = [str(BENCH_WORKER), str(CHECKPOINTS / model), "f32", str(threads)]
+        if dtype := our_dtype(peer):
+            command = [str(BENCH_WORKER), str(CHECKPOINTS / model), dtype, str(threads)]
         else:
             command = [sys.executable, "-m", "peers.worker", peer, model]
         self.process = subprocess.Popen(

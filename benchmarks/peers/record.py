@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
-from . import chart
+from . import chart, lower_record
+from .precision import FULL, PRECISIONS
 from .results import Results
-from .settings import DEFAULT_CELLS, OURS, Cell
-
-Row = dict[str, Any]
+from .settings import DEFAULT_CELLS, OURS
+from .tables import Row, agreement, counted, order, place, same_cell, spread, table
 
 READING = """Milliseconds a picture, forward only, inputs ready. All runtimes of a model are loaded before the first round and asked in turns; an
 idle one waits for a line. A median is that of the medians of undisturbed rounds: those in which others used next to nothing of the
@@ -21,7 +20,8 @@ are of the roof: the best f32 rate that any way to multiply reached in the same 
 def write(results: Results, folder: Path, date: str) -> Path:
     """Writes the page, a picture for each number of threads, and the figures; returns the page."""
     page, stem = folder / f"{date}-peers.md", f"{date}-peers"
-    lines = [f"# dinoxide beside other CPU runtimes, f32, {date}", "", *head(results), READING, ""]
+    dtypes = ", ".join(dtype for dtype in (FULL, *PRECISIONS) if results.rows("forward" if dtype == FULL else dtype))
+    lines = [f"# dinoxide beside other CPU runtimes, {dtypes}, {date}", "", *head(results), READING, ""]
     for threads in sorted({row["threads"] for row in results.rows("forward")}, reverse=True):
         rows = sorted(results.rows("forward", threads=threads), key=order)
         title = f"Forward in f32, {counted(threads, 'thread')}: share of the roof, least time a picture"
@@ -30,6 +30,8 @@ def write(results: Results, folder: Path, date: str) -> Path:
         lines += [f"## Forward, {counted(threads, 'thread')}", "", f"![{title}]({picture})", ""]
         lines += [*summary(rows), "", *roofs(results.rows("roof", threads=threads)), ""]
         lines += [f"### Every peer, {counted(threads, 'thread')}", "", *every_peer(rows), ""]
+    for dtype in PRECISIONS:
+        lines += lower_record.sections(dtype, results.rows(dtype), folder, stem)
     for kind, section in (("contention", contention), ("cold", cold), ("pictures", pictures), ("memory", memory)):
         if results.rows(kind):
             lines += [*section(results.rows(kind)), ""]
@@ -48,32 +50,8 @@ def head(results: Results) -> Iterator[str]:
     yield f"\nof commit {commits}. The raw figures are beside this page.\n"
 
 
-def counted(count: int, what: str) -> str:
-    return f"{count} {what}" + ("" if count == 1 else "s")
-
-
-def order(row: Row) -> tuple[int, int, int]:
-    cell = Cell.parse(row["cell"])
-    return list(DEFAULT_CELLS).index(row["model"]), cell.side, cell.batch
-
-
-def same_cell(row: Row, rows: Iterable[Row]) -> list[Row]:
-    return [other for other in rows if (other["model"], other["cell"]) == (row["model"], row["cell"])]
-
-
 def has_peer(row: Row, rows: Iterable[Row]) -> bool:
     return any(other["peer"] != OURS for other in same_cell(row, rows))
-
-
-def table(headings: str, rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    yield f"| {headings} |"
-    yield "| " + " | ".join("---" for _ in headings.split("|")) + " |"
-    yield from ("| " + " | ".join(map(str, row)) + " |" for row in rows)
-
-
-def place(row: Row) -> tuple[str, int, int]:
-    cell = Cell.parse(row["cell"])
-    return row["model"], cell.side, cell.batch
 
 
 def percent(row: Row) -> str:
@@ -116,10 +94,7 @@ def way_figure(way: Row | None) -> str:
 
 def every_peer(rows: list[Row]) -> Iterator[str]:
     def line(row: Row) -> Iterable[object]:
-        spread = f"{row['round_medians_ms'][0]:.1f} – {row['round_medians_ms'][-1]:.1f}"
-        agreement = (f"{row['max_abs']:.1e}", f"{row['cosine']:.7f}") if "max_abs" in row else ("", "")
-        peace = f"{row['undisturbed']} of {row['rounds']}"
-        return *place(row), row["peer"], f"{row['median_ms']:.1f}", f"{row['min_ms']:.1f}", spread, peace, percent(row), *agreement
+        return *place(row), row["peer"], f"{row['median_ms']:.1f}", f"{row['min_ms']:.1f}", *spread(row), percent(row), *agreement(row)
 
     headings = "model | size | batch | runtime | median | least | medians of rounds | undisturbed rounds | share of the roof | CLS: max abs | cosine"
     return table(headings, map(line, sorted(rows, key=lambda row: (*order(row), row["median_ms"]))))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROOT = Path(os.environ.get("PEERS_ROOT", REPOSITORY / "target/peers")).resolve()
-CHECKPOINTS, ONNX, INPUTS = ROOT / "checkpoints", ROOT / "onnx", ROOT / "inputs"
+CHECKPOINTS, ONNX, QUANTISED, INPUTS = ROOT / "checkpoints", ROOT / "onnx", ROOT / "quantised", ROOT / "inputs"
 PHOTOGRAPHS, CACHE, RESULTS = ROOT / "photographs", ROOT / "cache", ROOT / "results"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target")).resolve()
 DINOXIDE = TARGET / "release/dinoxide"
@@ -46,6 +46,11 @@ class Cell(NamedTuple):
     def onnx(self, model: str) -> Path:
         return ONNX / f"{model}_b{self.batch}_r{self.side}.onnx"
 
+    def quantised(self, model: str, form: str) -> Path:
+        """ONNX Runtime's form is ONNX, OpenVINO's forms are its own files."""
+        end = "onnx" if form == "int8-dynamic" else "xml"
+        return QUANTISED / f"{model}_b{self.batch}_r{self.side}_{form}.{end}"
+
 
 def cells(*texts: str) -> tuple[Cell, ...]:
     return tuple(map(Cell.parse, texts))
@@ -68,6 +73,7 @@ VITS = {  # width, layers, patch, tokens before the patches
     "dinov3-vits16": (384, 12, 16, 5),
     "dinov3-vitb16": (768, 12, 16, 5),
 }
+CONVNEXT = "dinov3-convnext-tiny"
 CONVNEXT_STAGES = ((3, 96), (3, 192), (9, 384), (3, 768))
 
 
@@ -93,16 +99,33 @@ def convnext_gflop(side: int) -> float:
     return 2 * products / 1e9
 
 
+def ours(dtype: str) -> str:
+    """Our name among the peers."""
+    return OURS if dtype == "f32" else f"{OURS}-{dtype}"
+
+
+def our_dtype(peer: str) -> str | None:
+    """The dtype of one of our names; none of another's."""
+    if peer == OURS:
+        return "f32"
+    return peer.removeprefix(f"{OURS}-") if peer.startswith(f"{OURS}-") else None
+
+
+def streams(peer: str) -> bool:
+    """Whether the peer has two streams."""
+    return peer.endswith("-2s")
+
+
 def onnx_batch(peer: str, batch: int) -> int:
     """The batch of the graph that a peer runs: two streams share single pictures."""
-    return 1 if peer == "openvino-2s" else batch
+    return 1 if streams(peer) else batch
 
 
 def takes_part(peer: str, cell: Cell) -> bool:
     """Two streams need several pictures; large batches are for ours alone."""
-    if peer == OURS:
+    if our_dtype(peer):
         return True
-    return cell.batch <= LARGEST_PEER_BATCH and (peer != "openvino-2s" or cell.batch > 1)
+    return cell.batch <= LARGEST_PEER_BATCH and (not streams(peer) or cell.batch > 1)
 
 
 def environment(threads: int) -> dict[str, str]:

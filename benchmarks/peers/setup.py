@@ -1,4 +1,4 @@
-"""Makes what a comparison needs: our binaries, checkpoints, ONNX graphs, inputs, photographs. What is there is left alone.
+"""Makes what a comparison needs: our binaries, checkpoints, ONNX graphs and what is quantised of them, inputs, photographs. What is there is left alone.
 
 Checkpoints are those of tools/golden/make_true_size.py: true sizes, random weights. Graphs have fixed shapes, with the
 position table of that size as a constant, so that no runtime resizes it anew for each forward.
@@ -16,6 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .precision import form_of
+from .quantised import quantised
 from .settings import CHECKPOINTS, INPUTS, ONNX, PHOTOGRAPHS, REPOSITORY, Cell, onnx_batch, takes_part
 
 PHOTOGRAPH_SIZES = {"640x480": (640, 480), "12-megapixel": (4000, 3000)}
@@ -125,14 +127,17 @@ def photograph(name: str) -> Path:
 
 def prepare(wanted: dict[str, tuple[Cell, ...]], peers: Iterable[str]) -> None:
     """Files of some cells, and graphs for those of the peers that run them."""
-    if "torch-compile" in peers and shutil.which("g++") is None:
-        print("warning: no g++, so torch-compile will fail", file=sys.stderr)
+    if any(peer.startswith("torch") and peer.endswith("-compile") for peer in peers) and shutil.which("g++") is None:
+        print("warning: no g++, so torch-compile and torch-bf16-compile will fail", file=sys.stderr)
     for name, of_model in wanted.items():
         checkpoint(name)
         for cell in of_model:
             pixels(cell)
             for peer in peers:
                 if peer.startswith(("onnxruntime", "openvino")) and takes_part(peer, cell):
-                    graph(name, Cell(onnx_batch(peer, cell.batch), cell.side))
+                    run = Cell(onnx_batch(peer, cell.batch), cell.side)
+                    made = graph(name, run)
+                    if form := form_of(peer):
+                        quantised(made, name, run, form)
     for name in PHOTOGRAPH_SIZES:
         photograph(name)

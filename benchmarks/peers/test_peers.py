@@ -10,8 +10,9 @@ import xml.etree.ElementTree
 from pathlib import Path
 
 from . import chart, record
+from .precision import OPENVINO, PRECISIONS, all_peers, default_cells, graph_of, peers_of
 from .results import Results
-from .settings import OURS, Cell, gflop, onnx_batch, takes_part
+from .settings import OURS, PEERS, Cell, gflop, onnx_batch, our_dtype, ours, takes_part
 
 
 def row(peer: str, median: float, least: float, cell: str = "8:224") -> dict[str, object]:
@@ -25,6 +26,7 @@ def row(peer: str, median: float, least: float, cell: str = "8:224") -> dict[str
         "round_medians_ms": [least, median, 2 * median],
         "rounds": 3,
         "undisturbed": 2,
+        "peak_mb": 100.0,
         "max_abs": 2e-6,
         "cosine": 1.0,
         "gflops_best": gflop("dinov2-small", 224) / least * 1e3,
@@ -62,6 +64,23 @@ class RecordTest(unittest.TestCase):
             self.assertEqual([bar.get("fill") for bar in bars][0], chart.COLOURS[OURS], "the fastest first")
             self.assertEqual(len(bars), 3, "no cell without a peer")
 
+    def test_a_lower_precision_is_compared_with_its_own_best_peer_and_with_our_f32_of_the_same_run(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            made = results(Path(name))
+            figures = (OURS, 40.0, 39.0, 1.0), (ours("f16"), 20.0, 19.5, 0.99999), ("openvino-bf16", 30.0, 26.0, 0.9999)
+            for peer, median, least, cosine in (*figures, ("torch-bf16", 29.0, 28.0, 0.9998), ("openvino", 44.0, 42.9, 1.0)):
+                made.add("half", row(peer, median, least) | {"cosine": cosine}, "model", "cell", "peer", "threads")
+            page = record.write(made, Path(name), "2026-01-01")
+            text = page.read_text()
+            self.assertIn("# dinoxide beside other CPU runtimes, f32, half, 2026-01-01\n", text)
+            best = "29.0 / 26.0 (torch-bf16 / openvino-bf16)"
+            line = f"| f16 | 20.0 / 19.5 | {best} | 1.45 / 1.33 | 2.00 / 2.00 | 2.20 / 2.20 | 0.999990 | 0.999900 |"
+            self.assertIn(f"| dinov2-small | 224 | 8 {line}", text)
+            self.assertIn("| openvino-bf16 | 30.0 | 26.0 | 26.0 – 60.0 | 2 of 3 | 1.33 / 1.50 | 2.0e-06 | 0.9999000 | 100 |", text)
+            self.assertIn("| dinov2-small | 224 | 8 | 44.0 / 42.0 |", text, "the f32 of the f32 run stays its own")
+            picture = xml.etree.ElementTree.parse(page.parent / "2026-01-01-peers-half-2.svg").getroot()
+            self.assertEqual(len([element for element in picture if element.tag.endswith("rect")]), 5)
+
     def test_a_row_measured_again_replaces_the_old_one_on_disk(self) -> None:
         with tempfile.TemporaryDirectory() as name:
             made = results(Path(name))
@@ -81,6 +100,27 @@ class SettingsTest(unittest.TestCase):
         wanted = [(OURS, 256, True), ("openvino", 256, False), ("openvino-2s", 1, False), ("openvino-2s", 8, True)]
         for peer, batch, expected in wanted:
             self.assertEqual(takes_part(peer, Cell(batch, 224)), expected, f"{peer}, batch {batch}")
+
+    def test_every_peer_of_a_lower_precision_has_a_file_of_its_own_form(self) -> None:
+        self.assertEqual(graph_of("openvino-int8-2s", "dinov2-small", Cell(8, 224)).name, "dinov2-small_b1_r224_int8-static.xml")
+        self.assertEqual(graph_of("onnxruntime-int8", "dinov2-small", Cell(8, 224)).name, "dinov2-small_b8_r224_int8-dynamic.onnx")
+        self.assertEqual(graph_of("openvino-bf16", "dinov2-small", Cell(8, 224)), Cell(8, 224).onnx("dinov2-small"))
+        self.assertLessEqual({peer for peer in all_peers() if peer.startswith("openvino")}, set(OPENVINO))
+
+    def test_peers_are_those_of_the_dtype_as_far_as_they_are_wanted(self) -> None:
+        self.assertEqual(peers_of("f32", None), PEERS)
+        self.assertEqual(peers_of("half", None), (*PRECISIONS["half"].peers, "openvino", "openvino-2s"))
+        self.assertEqual(peers_of("int8", ["openvino-int8", "openvino-bf16"]), ("openvino-int8",))
+        self.assertNotIn(ours("int8"), peers_of("int4", None), "ours is always there")
+
+    def test_our_names_tell_the_dtype(self) -> None:
+        for dtype in ("f32", "int4-a8"):
+            self.assertEqual(our_dtype(ours(dtype)), dtype)
+        self.assertIsNone(our_dtype("openvino-int8"))
+
+    def test_every_model_has_cells_in_lower_precision_that_peers_take_part_in(self) -> None:
+        for model, of_model in default_cells("int8").items():
+            self.assertTrue(all(takes_part("openvino-int8", cell) for cell in of_model), model)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """A runtime as a worker: `python -m peers.worker PEER MODEL`, asked and answering as crates/dinoxide/examples/bench_worker.rs.
 
-Each peer is a class with `forward(cell)` → last_hidden_state, as its users would run it: model loaded once, f32, no copies that
-its interface does not ask for. Only torch answers `GEMM`; only `processor` (no model) answers `PICTURE` and `PIXELS`.
+Each peer is a class with `forward(cell)` → last_hidden_state, as its users would run it: model loaded once, in the precision that its
+name says (f32 where it says none), inputs in it too, no copies that its interface does not ask for. Only torch answers `GEMM`; only `processor` (no model) answers `PICTURE` and `PIXELS`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from .settings import CHECKPOINTS, Cell, onnx_batch
+from .precision import OPENVINO, all_peers, graph_of
+from .settings import CHECKPOINTS, Cell, streams
 from .setup import pixels
 
 THREADS = int(os.environ.get("PEERS_THREADS", "2"))
@@ -35,8 +36,9 @@ class Torch:
         torch.set_num_interop_threads(1)
         torch.set_grad_enabled(False)
         self.torch, self.inputs = torch, {}
-        self.compiled = peer == "torch-compile"
-        self.model = AutoModel.from_pretrained(CHECKPOINTS / model).eval()
+        self.compiled = peer.endswith("-compile")
+        self.dtype = torch.bfloat16 if "bf16" in peer else torch.float32
+        self.model = AutoModel.from_pretrained(CHECKPOINTS / model, dtype=self.dtype).eval()
         if self.compiled:
             import torch._inductor.config
 
@@ -45,10 +47,11 @@ class Torch:
 
     def forward(self, cell: Cell) -> np.ndarray:
         if cell not in self.inputs:
-            self.inputs[cell] = self.torch.from_numpy(pixels(cell))
+            self.inputs[cell] = self.torch.from_numpy(pixels(cell)).to(self.dtype)
         # Frozen graphs cannot be made of inference tensors.
         with self.torch.no_grad() if self.compiled else self.torch.inference_mode():
-            return self.model(pixel_values=self.inputs[cell]).last_hidden_state.numpy()
+            output = self.model(pixel_values=self.inputs[cell]).last_hidden_state
+        return output.float().numpy()
 
     def gemm(self, m: int, n: int, k: int, seconds: float) -> dict[str, list[float]]:
         """MKL's or OpenBLAS's sgemm, and oneDNN with packed weights, where this build of torch has it."""
@@ -66,15 +69,15 @@ class Torch:
 
 
 class OnnxRuntime:
-    def __init__(self, _peer: str, model: str) -> None:
-        self.model, self.sessions = model, {}
+    def __init__(self, peer: str, model: str) -> None:
+        self.peer, self.model, self.sessions = peer, model, {}
 
     def session(self, cell: Cell):
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = THREADS, 1
-        path = str(cell.onnx(self.model))
+        path = str(graph_of(self.peer, self.model, cell))
         return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"]), pixels(cell)
 
     def forward(self, cell: Cell) -> np.ndarray:
@@ -85,7 +88,8 @@ class OnnxRuntime:
 
 
 class OpenVino:
-    """One stream of all threads for latency, in f32; its default elsewhere may be bf16."""
+    """One stream of all threads for latency. The precision is told, as its default may be the slower one; where the processor does not
+    have it, OpenVINO would silently take another."""
 
     conf = {"PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1}
 
@@ -96,9 +100,14 @@ class OpenVino:
         self.peer, self.model, self.ready = peer, model, {}
 
     def compiled(self, cell: Cell):
-        cell = Cell(onnx_batch(self.peer, cell.batch), cell.side)
-        fixed = {"INFERENCE_NUM_THREADS": THREADS, "ENABLE_CPU_PINNING": False, "INFERENCE_PRECISION_HINT": "f32"}
-        return self.core.compile_model(str(cell.onnx(self.model)), "CPU", fixed | self.conf)
+        setting = OPENVINO[self.peer]
+        fixed = {"INFERENCE_NUM_THREADS": THREADS, "ENABLE_CPU_PINNING": False, "INFERENCE_PRECISION_HINT": setting.hint}
+        path = str(graph_of(self.peer, self.model, cell))
+        made = self.core.compile_model(path, "CPU", fixed | self.conf | dict(setting.more))
+        took = made.get_property("INFERENCE_PRECISION_HINT").to_string()
+        if took != setting.hint:
+            raise ValueError(f"computes in {took} where {setting.hint} is wanted")
+        return made
 
     def forward(self, cell: Cell) -> np.ndarray:
         if cell not in self.ready:
@@ -142,14 +151,14 @@ class Processor:
         return self.processor(images=self.decode(path), return_tensors="pt").pixel_values[0].numpy()
 
 
-CLASSES = {
-    "torch-eager": Torch,
-    "torch-compile": Torch,
-    "onnxruntime": OnnxRuntime,
-    "openvino": OpenVino,
-    "openvino-2s": OpenVinoStreams,
-    "processor": Processor,
-}
+def class_of(peer: str) -> type:
+    if peer == "processor":
+        return Processor
+    if peer not in all_peers():
+        raise ValueError(f"unknown peer {peer}")
+    if peer in OPENVINO:
+        return OpenVinoStreams if streams(peer) else OpenVino
+    return OnnxRuntime if peer.startswith("onnxruntime") else Torch
 
 
 def repeat(run: Callable[[], object], seconds: float, least: int) -> list[float]:
@@ -193,7 +202,7 @@ def main() -> None:
     def say(name: str, value: object) -> None:
         print(name, json.dumps(value), file=out, flush=True)
 
-    peer = CLASSES[sys.argv[1]](*sys.argv[1:3])
+    peer = class_of(sys.argv[1])(*sys.argv[1:3])
     say("READY", {})
     for line in sys.stdin:
         if line.split() == ["QUIT"]:
