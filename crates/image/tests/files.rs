@@ -89,6 +89,25 @@ fn what_lies_between_a_jpegs_data_and_its_end_is_an_error_where_pillow_says_so()
 }
 
 #[test]
+fn a_jpeg_whose_end_marker_alone_is_missing_is_whole_where_pillow_says_so() {
+    for name in ["jpeg-420.jpg", "jpeg-grey.jpg", "jpeg-cmyk.jpg", "jpeg-rgb.jpg"] {
+        let whole = read(name);
+        let pixels = strict(&whole).unwrap().pixels;
+        let ends_with = |end: &[u8]| strict(&[&whole[..whole.len() - 2], end].concat());
+        // A comment cut off in its length or its text, a Huffman table cut off: Pillow 13.0.0 gives the picture.
+        for end in [&b"\xff\xfe\x00"[..], b"\xff\xfe\x00\x09hi", b"\xff\xc4\x00\x40\x00\x01"] {
+            let decoded = ends_with(end).unwrap();
+            assert!(decoded.pixels == pixels && !decoded.truncated, "{name}, {end:?}");
+        }
+        // No marker at all, or half of one: the last pixels may not be the last. "image file is truncated"
+        for end in [&b""[..], b"\xff"] {
+            let result = ends_with(end);
+            assert!(matches!(result, Err(ImageError::Truncated { .. })), "{name}, {end:?}: {result:?}");
+        }
+    }
+}
+
+#[test]
 fn a_complete_but_coarse_progressive_jpeg_is_no_error() {
     assert!(!strict(&read("jpeg-coarse.jpg")).unwrap().truncated);
 }

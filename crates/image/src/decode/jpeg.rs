@@ -7,6 +7,7 @@
 //! A file is cut off when the decoder asks for bytes after the last one; our reader notices. libjpeg reports fatal
 //! errors by unwinding, which is caught here (a build with `panic = "abort"` would end the process instead).
 
+use std::any::Any;
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -51,13 +52,13 @@ pub(super) fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<Decoded, I
 pub(super) fn libjpeg(bytes: &[u8], frame: &Frame, tolerant: bool) -> Result<(Rgb8, bool), ImageError> {
     let past_end = Cell::new(false);
     let reader = Watched { rest: bytes, past_end: &past_end, tolerant };
-    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, frame, tolerant)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| decompress(reader, frame)));
     match outcome {
         _ if past_end.get() && !tolerant => Err(truncated()),
         Ok(Ok(pixels)) => Ok((pixels, past_end.get())),
         Ok(Err(error)) => Err(error),
         Err(_) if past_end.get() => Err(truncated()),
-        Err(panic) => Err(fatal(panic.downcast_ref::<String>().map_or("", String::as_str))),
+        Err(panic) => Err(fatal(panic.as_ref())),
     }
 }
 
@@ -88,8 +89,9 @@ pub(super) fn check_work(scans: u64, pixels: u64, limits: &Limits) -> Result<(),
     within("max_jpeg_work", limits.max_jpeg_work, work)
 }
 
-/// The pixels; unless `tolerant`, of a file that has no fatal fault up to its end, as Pillow reads to there too.
-fn decompress(reader: Watched<'_>, frame: &Frame, tolerant: bool) -> Result<Rgb8, ImageError> {
+/// The pixels; unless the reader is tolerant, of a file that has no fatal fault up to its end, as Pillow reads to there too.
+fn decompress(reader: Watched<'_>, frame: &Frame) -> Result<Rgb8, ImageError> {
+    let (past_end, tolerant) = (reader.past_end, reader.tolerant);
     let decoder = Decompress::new_reader(reader).map_err(|e| corrupt(&e.to_string()))?;
     let (width, height) = decoder.size();
     if (width, height) != (usize::from(frame.width), usize::from(frame.height)) {
@@ -101,7 +103,9 @@ fn decompress(reader: Watched<'_>, frame: &Frame, tolerant: bool) -> Result<Rgb8
         ColorSpace::JCS_GRAYSCALE | ColorSpace::JCS_YCbCr | ColorSpace::JCS_RGB => {
             let mut started = decoder.rgb().map_err(|e| corrupt(&e.to_string()))?;
             started.read_scanlines_into(&mut data).map_err(|e| corrupt(&e.to_string()))?;
-            finish(started, tolerant)?;
+            if !tolerant {
+                finish(started, past_end)?;
+            }
         }
         ColorSpace::JCS_CMYK | ColorSpace::JCS_YCCK => {
             let started = decoder.to_colorspace(ColorSpace::JCS_CMYK);
@@ -118,20 +122,24 @@ fn decompress(reader: Watched<'_>, frame: &Frame, tolerant: bool) -> Result<Rgb8
                     ]));
                 }
             }
-            finish(started, tolerant)?;
+            if !tolerant {
+                finish(started, past_end)?;
+            }
         }
         _ => return Err(unsupported("this number of colour components")),
     }
     Rgb8::from_raw(width, height, data)
 }
 
-/// Reads on to the end of the picture. A fault there often means that a marker within the data ended it early, and that libjpeg made
-/// up the rest of the pixels.
-fn finish(started: DecompressStarted<Watched<'_>>, tolerant: bool) -> Result<(), ImageError> {
-    if tolerant {
-        return Ok(());
+/// Reads on to the end of the picture, once all pixels are there. A fault there often means that a marker within the data ended it
+/// early, and that libjpeg made up the rest of the pixels. That the file ends first is no fault, for Pillow neither.
+fn finish(started: DecompressStarted<Watched<'_>>, past_end: &Cell<bool>) -> Result<(), ImageError> {
+    let outcome = catch_unwind(AssertUnwindSafe(|| started.finish()));
+    match outcome {
+        _ if past_end.take() => Ok(()),
+        Ok(result) => result.map_err(|e| corrupt(&e.to_string())),
+        Err(panic) => Err(fatal(panic.as_ref())),
     }
-    started.finish().map_err(|e| corrupt(&e.to_string()))
 }
 
 /// Pillow's conversion of ink to light.
@@ -156,8 +164,9 @@ fn unsupported(feature: &str) -> ImageError {
     ImageError::Unsupported { format: Format::Jpeg, feature: feature.to_owned() }
 }
 
-/// libjpeg's own message.
-fn fatal(message: &str) -> ImageError {
+/// libjpeg's own message, with which it unwound.
+fn fatal(panic: &(dyn Any + Send)) -> ImageError {
+    let message = panic.downcast_ref::<String>().map_or("", String::as_str);
     let message = message.trim_start_matches("libjpeg fatal error: ");
     corrupt(if message.is_empty() { "the decoder gave up" } else { message })
 }
