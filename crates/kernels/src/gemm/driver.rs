@@ -191,11 +191,16 @@ impl<F: Format> Task<'_, F> {
             let at = Place { weight, p, rows, add: !first };
             self.format.multiply::<S, V>(simd, tile, &at, sums);
             if *last {
-                self.format.to_floats::<S, V>(simd, &at, sums);
                 // SAFETY: the tiles of all runs are disjoint, and each is finished once.
                 #[allow(unsafe_code)]
                 unsafe {
-                    epilogue.finish::<S, V>(simd, sums, out, at.rows, cols.clone());
+                    epilogue.finish::<S, F::Sums, V>(
+                        simd,
+                        (&self.format.sums(), &at),
+                        sums,
+                        out,
+                        cols.clone(),
+                    );
                 }
             }
         }

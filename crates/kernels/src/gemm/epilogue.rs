@@ -3,6 +3,8 @@
 //! bias and scale are vectors [N] over the columns; the residual is what `out` held. In place of an absent
 //! one a bias of 0 is added, a scale of 1 multiplied, neither of which changes a sum (sums are never −0).
 
+use super::format::Place;
+use super::sums::Sums;
 use crate::Activation;
 use crate::matrix::Blocks;
 use crate::profile::OpEpilogue;
@@ -29,39 +31,41 @@ impl<'a> Epilogue<'a> {
         OpEpilogue { bias: bias.is_some(), activation, scale: scale.is_some(), accumulate }
     }
 
-    /// Finishes the tile of `rows` × `cols` of `out`, whose sums are `sums` ([rows, W], W ≥ `cols.len()`).
+    /// Finishes the tile `at` of `out`, with the columns `cols`; `sums` [rows, W] are its sums, as the format has them.
     ///
     /// # Safety
     /// No element of the tile may be lent already.
     #[inline(always)]
     #[allow(unsafe_code)]
-    pub(super) unsafe fn finish<S: Simd, const V: usize>(
+    pub(super) unsafe fn finish<S: Simd, F: Sums, const V: usize>(
         &self,
         simd: S,
+        (format, at): (&F, &Place<'_>),
         sums: &[f32],
         out: &Blocks<'_>,
-        rows: Range<usize>,
         cols: Range<usize>,
     ) {
-        let sums = &sums[..rows.len() * V * S::LANES];
+        let sums = &sums[..at.rows.len() * V * S::LANES];
         let of = |values: Option<&'a [f32]>| values.map(|values| &values[cols.clone()]);
         let (bias, scale) = (of(self.bias), of(self.scale));
-        simd.call(Finish::<V> { epilogue: Self { bias, scale, ..*self }, sums, out, rows, cols });
+        let epilogue = Epilogue { bias, scale, ..*self };
+        simd.call(Finish::<F, V> { epilogue, format, at, sums, out, cols });
     }
 }
 
 /// See [`Epilogue::finish`].
-struct Finish<'a, const V: usize> {
+struct Finish<'a, F, const V: usize> {
     /// With the bias and the scale of the tile's columns.
     epilogue: Epilogue<'a>,
+    format: &'a F,
+    at: &'a Place<'a>,
     /// [rows, W].
     sums: &'a [f32],
     out: &'a Blocks<'a>,
-    rows: Range<usize>,
     cols: Range<usize>,
 }
 
-impl<const V: usize> Operation for Finish<'_, V> {
+impl<F: Sums, const V: usize> Operation for Finish<'_, F, V> {
     type Output = ();
 
     /// Each activation that matters has a loop of its own, without a choice for each vector.
@@ -87,19 +91,23 @@ impl<const V: usize> Operation for Finish<'_, V> {
     }
 }
 
-impl<const V: usize> Finish<'_, V> {
+impl<F: Sums, const V: usize> Finish<'_, F, V> {
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
     fn each<S: Simd>(self, simd: S, activation: impl Fn(S::Vec) -> S::Vec) {
-        let Self { epilogue: Epilogue { bias, scale, accumulate, .. }, sums, out, rows, cols } = self;
+        let Self { epilogue: Epilogue { bias, scale, accumulate, .. }, format, at, sums, out, cols } = self;
+        let columns = format.columns::<S, V>(simd, at);
         let (bias, scale) = (load_columns::<S, V>(simd, bias, 0.0), load_columns::<S, V>(simd, scale, 1.0));
         let whole = cols.len() == V * S::LANES;
-        for (r, sums) in rows.zip(sums.chunks_exact(V * S::LANES)) {
+        for (r, sums) in at.rows.clone().zip(sums.chunks_exact(V * S::LANES)) {
+            let row = format.row(r);
             // SAFETY: by the caller of `finish` nobody else has the tile; its rows are lent one after the other.
             #[allow(unsafe_code)]
             let out = unsafe { out.row(r, cols.clone()) };
             for v in 0..V {
-                let sum = activation(simd.add(simd.load(&sums[v * S::LANES..]), bias[v]));
+                let sum = simd.load(&sums[v * S::LANES..]);
+                let sum = format.to_float::<S, V>(simd, at, row, &columns, (v, sum));
+                let sum = activation(simd.add(sum, bias[v]));
                 let sum = simd.mul(sum, scale[v]);
                 if whole {
                     let out = &mut out[v * S::LANES..];

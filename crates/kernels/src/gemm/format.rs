@@ -10,7 +10,8 @@
 
 use super::PackedWeight;
 use super::blocking::blocks;
-use super::rows::ByteRows;
+use super::rows::{ByteRow, ByteRows};
+use super::sums::{FloatSums, Sums};
 use super::tile::Tile;
 use super::weight::{Int4Groups, Int8Columns, PackedFormat};
 use crate::Context;
@@ -60,9 +61,11 @@ pub(super) trait Format: Copy + Sync {
         room: &'a mut [f32],
     ) -> &'a [f32];
 
-    /// Makes floats of the sums [rows, W] of a tile.
-    #[inline(always)]
-    fn to_floats<S: Simd, const V: usize>(&self, _: S, _: &Place<'_>, _: &mut [f32]) {}
+    /// How sums become floats.
+    type Sums: Sums;
+
+    /// See [`Self::Sums`].
+    fn sums(&self) -> Self::Sums;
 }
 
 /// Where a tile is.
@@ -82,6 +85,12 @@ pub(super) struct Packed<P>(pub(super) PhantomData<P>);
 
 impl<P: Products> Format for Packed<P> {
     type Products = P;
+
+    type Sums = FloatSums;
+
+    fn sums(&self) -> FloatSums {
+        FloatSums
+    }
 
     fn depth(weight: &PackedWeight) -> usize {
         weight.depth()
@@ -110,6 +119,12 @@ pub(super) struct Expanded;
 
 impl Format for Expanded {
     type Products = Floats;
+
+    type Sums = FloatSums;
+
+    fn sums(&self) -> FloatSums {
+        FloatSums
+    }
 
     const ALIGNED: usize = ALIGNED_K;
 
@@ -228,7 +243,7 @@ pub(super) struct Int8<'a> {
     pub(super) rows: ByteRows<'a>,
 }
 
-impl Format for Int8<'_> {
+impl<'a> Format for Int8<'a> {
     type Products = Bytes;
 
     fn depth(weight: &PackedWeight) -> usize {
@@ -240,54 +255,61 @@ impl Format for Int8<'_> {
     }
 
     #[inline(always)]
-    fn panel<'a, S: Simd>(
+    fn panel<'p, S: Simd>(
         simd: S,
-        weight: &'a PackedWeight,
+        weight: &'p PackedWeight,
         p: usize,
         ks: Range<usize>,
-        room: &'a mut [f32],
-    ) -> &'a [f32] {
+        room: &'p mut [f32],
+    ) -> &'p [f32] {
         Packed::<Bytes>::panel(simd, weight, p, ks, room)
     }
 
-    #[inline(always)]
-    fn to_floats<S: Simd, const V: usize>(&self, simd: S, at: &Place<'_>, sums: &mut [f32]) {
-        simd.call(Scale::<V> { format: self, at, sums });
+    type Sums = Self;
+
+    fn sums(&self) -> Self {
+        *self
     }
 }
 
-/// `sums = ((sums − zero[row] · Σ codes[column]) · scale[row] + outliers) · scale[column]`.
-struct Scale<'a, const V: usize> {
-    format: &'a Int8<'a>,
-    at: &'a Place<'a>,
-    /// [rows, W].
-    sums: &'a mut [f32],
-}
-
-impl<const V: usize> Operation for Scale<'_, V> {
-    type Output = ();
+impl<'a> Sums for Int8<'a> {
+    /// Scales of the columns, and the sums of their codes.
+    type Columns<S: Simd, const V: usize> = [[S::Vec; 2]; V];
 
     #[inline(always)]
-    #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
-    fn eval<S: Simd>(self, simd: S) {
-        let Self { format: Int8 { columns, rows: of_rows }, at, sums } = self;
-        let Place { weight, p, ref rows, .. } = *at;
-        let (width, panel) = (V * S::LANES, weight.panel(p));
-        let (scales, codes) = (&columns.scales[p * width..][..width], &columns.sums[p * width..][..width]);
-        for (r, sums) in rows.clone().zip(sums.chunks_exact_mut(width)) {
-            let row = of_rows.row(r);
-            let (zero, scale) = (simd.splat(row.zero), simd.splat(row.scale));
-            for v in 0..V {
-                let column = v * S::LANES;
-                let sum = &mut sums[column..];
-                let difference = simd.integer_difference(simd.load(sum), zero, simd.load(&codes[column..]));
-                let mut value = simd.mul(difference, scale);
-                for (k, x) in row.outliers() {
-                    let word = simd.load(&panel[k / 4 * width + column..]);
-                    value = simd.mul_add(simd.signed_byte(word, (k % 4) as u32), simd.splat(x), value);
-                }
-                simd.store(simd.mul(value, simd.load(&scales[column..])), sum);
-            }
+    fn columns<S: Simd, const V: usize>(&self, simd: S, at: &Place<'_>) -> [[S::Vec; 2]; V] {
+        let mut columns = [[simd.splat(0.0); 2]; V];
+        for (v, column) in columns.iter_mut().enumerate() {
+            let start = (at.p * V + v) * S::LANES;
+            *column = [simd.load(&self.columns.scales[start..]), simd.load(&self.columns.sums[start..])];
         }
+        columns
+    }
+
+    type Row = ByteRow<'a>;
+
+    #[inline(always)]
+    fn row(&self, r: usize) -> ByteRow<'a> {
+        self.rows.row(r)
+    }
+
+    /// `((sums − zero[row] · Σ codes[column]) · scale[row] + outliers) · scale[column]`.
+    #[inline(always)]
+    fn to_float<S: Simd, const V: usize>(
+        &self,
+        simd: S,
+        at: &Place<'_>,
+        row: ByteRow<'a>,
+        columns: &[[S::Vec; 2]; V],
+        (v, sums): (usize, S::Vec),
+    ) -> S::Vec {
+        let [scale, codes] = columns[v];
+        let difference = simd.integer_difference(sums, simd.splat(row.zero), codes);
+        let mut value = simd.mul(difference, simd.splat(row.scale));
+        for (k, x) in row.outliers() {
+            let word = simd.load(&at.weight.panel(at.p)[(k / 4 * V + v) * S::LANES..]);
+            value = simd.mul_add(simd.signed_byte(word, (k % 4) as u32), simd.splat(x), value);
+        }
+        simd.mul(value, scale)
     }
 }

@@ -10,6 +10,7 @@
 use super::PackedWeight;
 use super::format::{Format, Packed, Place};
 use super::rows::ByteRows;
+use super::sums::FloatSums;
 use super::tile::Tile;
 use super::weight::Int4Groups;
 use crate::simd::{Bytes, Operation, RowOperation, Simd, call_rows, load_row, tile_rows};
@@ -27,6 +28,12 @@ pub(super) struct Int4<'a> {
 
 impl Format for Int4<'_> {
     type Products = Bytes;
+
+    type Sums = FloatSums;
+
+    fn sums(&self) -> FloatSums {
+        FloatSums
+    }
 
     fn depth(weight: &PackedWeight) -> usize {
         weight.depth()
@@ -63,10 +70,6 @@ impl Format for Int4<'_> {
             let tile = Tile { a, ..tile };
             call_rows(simd, count, Multiply::<V> { format: self, tile, rows, ranges, sums });
         }
-    }
-
-    #[inline(always)]
-    fn to_floats<S: Simd, const V: usize>(&self, simd: S, at: &Place<'_>, sums: &mut [f32]) {
         if at.rows.clone().any(|r| self.rows.row(r).outliers().next().is_some()) {
             simd.call(AddOutliers::<V> { format: self, at, sums });
         }

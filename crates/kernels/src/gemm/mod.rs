@@ -20,6 +20,7 @@ mod epilogue;
 mod format;
 mod int4;
 mod rows;
+mod sums;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -180,8 +180,10 @@ impl Operation for ToBytes<'_> {
         let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
         *scale = if finite { of_byte } else { f32::NAN };
         *zero = f32::from_bits(middle as u32);
-        let ends = if signed { (-MAX_SIGNED, MAX_SIGNED) } else { (0.0, MAX_BYTE) };
-        simd.call(WriteBytes { row, words, step, middle, limit, ends });
+        match limit.is_finite() {
+            true => simd.call(WriteBytes::<true> { row, words, step, middle, limit, signed }),
+            false => simd.call(WriteBytes::<false> { row, words, step, middle, limit, signed }),
+        }
     }
 }
 
@@ -233,22 +235,29 @@ impl<const LIMITED: bool> Operation for Measure<'_, LIMITED> {
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) -> Span {
         let (limit, zero, one) = (simd.splat(self.limit), simd.splat(0.0), simd.splat(1.0));
-        let (mut least, mut most, mut squares, mut beyond) = (zero, zero, zero, zero);
-        let mut take = |mut x: S::Vec| {
+        let (mut least, mut most, mut beyond) = (zero, zero, zero);
+        // As many sums of squares as hide the latency of an addition.
+        let mut squares = [zero; 4];
+        let mut take = |mut x: S::Vec, i: usize| {
             if LIMITED {
                 let far = simd.gt(simd.abs(x), limit);
                 beyond = simd.add(beyond, simd.select(far, one, zero));
                 x = simd.select(far, zero, x);
             }
             (least, most) = (simd.min(x, least), simd.max(x, most));
-            squares = simd.mul_add(x, x, squares);
+            squares[i] = simd.mul_add(x, x, squares[i]);
         };
-        let chunks = self.row.chunks_exact(S::LANES);
-        let rest = chunks.remainder();
-        for chunk in chunks {
-            take(simd.load(chunk));
+        let runs = self.row.chunks_exact(4 * S::LANES);
+        let rest = runs.remainder();
+        for run in runs {
+            for i in 0..4 {
+                take(simd.load(&run[i * S::LANES..]), i);
+            }
         }
-        take(simd.load_part(rest, 0.0));
+        for rest in rest.chunks(S::LANES) {
+            take(simd.load_part(rest, 0.0), 0);
+        }
+        let squares = simd.add(simd.add(squares[0], squares[1]), simd.add(squares[2], squares[3]));
         let mut lanes = [0.0; MAX_LANES];
         simd.store(least, &mut lanes);
         let least = lanes[..S::LANES].iter().fold(0.0, |a: f32, b| a.min(*b));
@@ -261,47 +270,50 @@ impl<const LIMITED: bool> Operation for Measure<'_, LIMITED> {
 /// The lanes of the widest level.
 const MAX_LANES: usize = 16;
 
-/// `byte = round(x · step + middle)`; beyond the limit, `middle`.
-struct WriteBytes<'a> {
+/// `byte = round(x · step + middle)`, within what a byte can hold; beyond the limit, with LIMITED, `middle`.
+struct WriteBytes<'a, const LIMITED: bool> {
     row: &'a [f32],
     words: &'a mut [f32],
     step: f32,
     middle: f32,
     limit: f32,
-    /// The least and the largest byte.
-    ends: (f32, f32),
+    signed: bool,
 }
 
-impl Operation for WriteBytes<'_> {
+impl<const LIMITED: bool> Operation for WriteBytes<'_, LIMITED> {
     type Output = ();
 
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
-        let Self { row, words, step, middle, limit, ends } = self;
+        let Self { row, words, step, middle, limit, signed } = self;
         let (step, middle, limit) = (simd.splat(step), simd.splat(middle), simd.splat(limit));
-        let byte = |x: S::Vec| {
-            let near = simd.select(simd.gt(simd.abs(x), limit), simd.splat(0.0), x);
-            // The bound first: NaN becomes it.
-            let most = simd.min(simd.mul_add(near, step, middle), simd.splat(ends.1));
-            simd.max(most, simd.splat(ends.0))
-        };
-        let whole = row.len() - row.len() % S::LANES;
-        assert!(4 * words.len() >= whole, "words of a row");
+        let run = 4 * S::LANES;
+        assert!(4 * words.len() >= row.len(), "words of a row");
         let bytes = words.as_mut_ptr().cast::<u8>();
-        for k in (0..whole).step_by(S::LANES) {
-            // SAFETY: k + LANES ≤ 4 · words, by the assertion, and a word is four bytes.
+        let write = |numbers: &[f32], bytes: *mut u8| {
+            let mut x = [simd.splat(0.0); 4];
+            for (i, x) in x.iter_mut().enumerate() {
+                *x = simd.load(&numbers[i * S::LANES..]);
+                if LIMITED {
+                    *x = simd.select(simd.gt(simd.abs(*x), limit), simd.splat(0.0), *x);
+                }
+                *x = simd.mul_add(*x, step, middle);
+            }
+            // SAFETY: both callers have room for four vectors of bytes.
             #[allow(unsafe_code)]
             unsafe {
-                simd.store_bytes(byte(simd.load(&row[k..])), bytes.add(k));
+                simd.store_bytes(x, signed, bytes);
             }
+        };
+        let whole = row.len() - row.len() % run;
+        for k in (0..whole).step_by(run) {
+            // The bytes k..k + run are of the words, as k + run ≤ the numbers of the row ≤ 4 · words.
+            write(&row[k..k + run], bytes.wrapping_add(k));
         }
         if whole < row.len() {
-            let mut rest = [0_u8; MAX_LANES];
-            // SAFETY: there are as many bytes as the widest level has lanes.
-            #[allow(unsafe_code)]
-            unsafe {
-                simd.store_bytes(byte(simd.load_part(&row[whole..], 0.0)), rest.as_mut_ptr());
-            }
+            let (mut numbers, mut rest) = ([0.0; 4 * MAX_LANES], [0_u8; 4 * MAX_LANES]);
+            numbers[..row.len() - whole].copy_from_slice(&row[whole..]);
+            write(&numbers, rest.as_mut_ptr());
             for (word, bytes) in words[whole / 4..].iter_mut().zip(rest.as_chunks::<4>().0) {
                 *word = f32::from_bits(u32::from_le_bytes(*bytes));
             }

@@ -227,11 +227,14 @@ impl Simd for Portable {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn store_bytes(self, a: Lanes, dst: *mut u8) {
-        // After the addition the low mantissa bits are the integer.
-        let bytes = a.0.map(|x| (x + TO_INTEGER).to_bits() as u8);
-        // SAFETY: the caller vouches for `LANES` bytes.
-        unsafe { dst.cast::<[u8; LANES]>().write(bytes) }
+    unsafe fn store_bytes(self, a: [Lanes; 4], signed: bool, dst: *mut u8) {
+        let (least, most) = if signed { (-128.0, 127.0) } else { (0.0, 255.0) };
+        for (i, a) in a.into_iter().enumerate() {
+            // After the addition the low mantissa bits are the integer.
+            let bytes = a.0.map(|x| (x.clamp(least, most) + TO_INTEGER).to_bits() as u8);
+            // SAFETY: the caller vouches for 4 · `LANES` bytes.
+            unsafe { dst.add(i * LANES).cast::<[u8; LANES]>().write(bytes) }
+        }
     }
 
     #[inline(always)]

@@ -134,12 +134,17 @@ impl Operation for Narrow {
                     "{simd:?} {x:e} {got} {want}"
                 );
             }
-            let bytes: [f32; 16] = std::array::from_fn(|i| (hash32(seed, 16)[i] * 127.0).round() / 2.0 - 0.5);
-            let mut out = [0_u8; 16];
-            // SAFETY: as above.
-            unsafe { simd.store_bytes(simd.load(&bytes), out.as_mut_ptr()) };
-            for (x, got) in bytes.iter().zip(&out[..S::LANES]) {
-                assert_eq!(*got, x.round_ties_even() as i32 as u8, "{simd:?} {x}");
+            let bytes: [f32; 64] = std::array::from_fn(|i| (hash32(seed, 64)[i] * 150.0).round() / 2.0 - 0.5);
+            for signed in [false, true] {
+                let mut out = [0_u8; 64];
+                let run: [S::Vec; 4] = std::array::from_fn(|i| simd.load(&bytes[i * S::LANES..]));
+                // SAFETY: there is room for four vectors of any level.
+                unsafe { simd.store_bytes(run, signed, out.as_mut_ptr()) };
+                for (x, got) in bytes.iter().zip(&out[..4 * S::LANES]) {
+                    let x = x.round_ties_even();
+                    let want = if signed { x.clamp(-128.0, 127.0) as i8 as u8 } else { x.max(0.0) as u8 };
+                    assert_eq!(*got, want, "{simd:?} {x}");
+                }
             }
         }
         let (b, sum) = (hash32(5, 16), hash32(6, 16));

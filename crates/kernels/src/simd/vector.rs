@@ -157,12 +157,13 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn signed_byte(self, words: Self::Vec, i: u32) -> Self::Vec;
     /// The four-bit numbers in the low (or high) half of each byte, as bytes.
     fn nibbles(self, words: Self::Vec, high: bool) -> Self::Vec;
-    /// Stores the low byte of the integer next to each float, whose magnitude is below 2²².
+    /// Stores the integers nearest to the floats of four vectors, whose magnitudes are below 2²², as bytes, signed or not; what is no
+    /// byte becomes the nearest.
     ///
     /// # Safety
-    /// The address must be valid for writing `LANES` bytes.
+    /// The address must be valid for writing 4 · `LANES` bytes.
     #[allow(unsafe_code)]
-    unsafe fn store_bytes(self, a: Self::Vec, dst: *mut u8);
+    unsafe fn store_bytes(self, a: [Self::Vec; 4], signed: bool, dst: *mut u8);
 
     /// The bf16 in the low (or high) half of each word, as a float.
     fn bf16_half(self, words: Self::Vec, high: bool) -> Self::Vec;

@@ -279,13 +279,18 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn store_bytes(self, a: __m256, dst: *mut u8) {
-        // SAFETY: the caller vouches for 8 bytes; the token proves the features.
+    unsafe fn store_bytes(self, a: [__m256; 4], signed: bool, dst: *mut u8) {
+        // SAFETY: the caller vouches for 32 bytes; the token proves the features.
         unsafe {
-            let low_bytes = _mm256_and_si256(_mm256_cvtps_epi32(a), _mm256_set1_epi32(0xFF));
-            let halves =
-                _mm_packus_epi32(_mm256_castsi256_si128(low_bytes), _mm256_extracti128_si256::<1>(low_bytes));
-            _mm_storel_epi64(dst.cast(), _mm_packus_epi16(halves, halves));
+            let [a, b, c, d] = a.map(
+                #[inline(always)]
+                |a| _mm256_cvtps_epi32(a),
+            );
+            let (low, high) = (_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
+            let bytes = if signed { _mm256_packs_epi16(low, high) } else { _mm256_packus_epi16(low, high) };
+            // Packing works within each 128 bits: their 32-bit parts come in the order 0, 4, 1, 5, …
+            let order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+            _mm256_storeu_si256(dst.cast(), _mm256_permutevar8x32_epi32(bytes, order));
         }
     }
 

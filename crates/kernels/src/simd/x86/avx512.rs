@@ -327,9 +327,19 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    unsafe fn store_bytes(self, a: __m512, dst: *mut u8) {
-        // SAFETY: the caller vouches for 16 bytes; the token proves the features.
-        unsafe { _mm_storeu_si128(dst.cast(), _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(a))) }
+    unsafe fn store_bytes(self, a: [__m512; 4], signed: bool, dst: *mut u8) {
+        // SAFETY: the caller vouches for 64 bytes; the token proves the features.
+        unsafe {
+            let [a, b, c, d] = a.map(
+                #[inline(always)]
+                |a| _mm512_cvtps_epi32(a),
+            );
+            let (low, high) = (_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
+            let bytes = if signed { _mm512_packs_epi16(low, high) } else { _mm512_packus_epi16(low, high) };
+            // Packing works within each 128 bits: their 32-bit parts come in the order 0, 4, 8, 12, 1, …
+            let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+            _mm512_storeu_si512(dst.cast(), _mm512_permutexvar_epi32(order, bytes));
+        }
     }
 
     #[inline(always)]
