@@ -238,24 +238,17 @@ impl<const LIMITED: bool> Operation for Measure<'_, LIMITED> {
         let (mut least, mut most, mut beyond) = (zero, zero, zero);
         // As many sums of squares as hide the latency of an addition.
         let mut squares = [zero; 4];
-        let mut take = |mut x: S::Vec, i: usize| {
-            if LIMITED {
-                let far = simd.gt(simd.abs(x), limit);
-                beyond = simd.add(beyond, simd.select(far, one, zero));
-                x = simd.select(far, zero, x);
+        for run in self.row.chunks(4 * S::LANES) {
+            for (i, squares) in squares.iter_mut().enumerate() {
+                let mut x = load_vector(simd, run, i);
+                if LIMITED {
+                    let far = simd.gt(simd.abs(x), limit);
+                    beyond = simd.add(beyond, simd.select(far, one, zero));
+                    x = simd.select(far, zero, x);
+                }
+                (least, most) = (simd.min(x, least), simd.max(x, most));
+                *squares = simd.mul_add(x, x, *squares);
             }
-            (least, most) = (simd.min(x, least), simd.max(x, most));
-            squares[i] = simd.mul_add(x, x, squares[i]);
-        };
-        let runs = self.row.chunks_exact(4 * S::LANES);
-        let rest = runs.remainder();
-        for run in runs {
-            for i in 0..4 {
-                take(simd.load(&run[i * S::LANES..]), i);
-            }
-        }
-        for rest in rest.chunks(S::LANES) {
-            take(simd.load_part(rest, 0.0), 0);
         }
         let squares = simd.add(simd.add(squares[0], squares[1]), simd.add(squares[2], squares[3]));
         let mut lanes = [0.0; MAX_LANES];
@@ -287,37 +280,39 @@ impl<const LIMITED: bool> Operation for WriteBytes<'_, LIMITED> {
     fn eval<S: Simd>(self, simd: S) {
         let Self { row, words, step, middle, limit, signed } = self;
         let (step, middle, limit) = (simd.splat(step), simd.splat(middle), simd.splat(limit));
-        let run = 4 * S::LANES;
+        let len = 4 * S::LANES;
         assert!(4 * words.len() >= row.len(), "words of a row");
-        let bytes = words.as_mut_ptr().cast::<u8>();
-        let write = |numbers: &[f32], bytes: *mut u8| {
+        for (run, words) in row.chunks(len).zip(words.chunks_mut(S::LANES)) {
             let mut x = [simd.splat(0.0); 4];
             for (i, x) in x.iter_mut().enumerate() {
-                *x = simd.load(&numbers[i * S::LANES..]);
+                *x = load_vector(simd, run, i);
                 if LIMITED {
                     *x = simd.select(simd.gt(simd.abs(*x), limit), simd.splat(0.0), *x);
                 }
                 *x = simd.mul_add(*x, step, middle);
             }
-            // SAFETY: both callers have room for four vectors of bytes.
+            let mut last = [0.0; MAX_LANES];
+            let whole = words.len() == S::LANES;
+            let bytes = if whole { words.as_mut_ptr() } else { last.as_mut_ptr() };
+            // SAFETY: either has room for `LANES` words, which are four vectors of bytes.
             #[allow(unsafe_code)]
             unsafe {
-                simd.store_bytes(x, signed, bytes);
+                simd.store_bytes(x, signed, bytes.cast());
             }
-        };
-        let whole = row.len() - row.len() % run;
-        for k in (0..whole).step_by(run) {
-            // The bytes k..k + run are of the words, as k + run ≤ the numbers of the row ≤ 4 · words.
-            write(&row[k..k + run], bytes.wrapping_add(k));
-        }
-        if whole < row.len() {
-            let (mut numbers, mut rest) = ([0.0; 4 * MAX_LANES], [0_u8; 4 * MAX_LANES]);
-            numbers[..row.len() - whole].copy_from_slice(&row[whole..]);
-            write(&numbers, rest.as_mut_ptr());
-            for (word, bytes) in words[whole / 4..].iter_mut().zip(rest.as_chunks::<4>().0) {
-                *word = f32::from_bits(u32::from_le_bytes(*bytes));
+            if !whole {
+                words.copy_from_slice(&last[..words.len()]);
             }
         }
+    }
+}
+
+/// Vector `i` of a run of numbers, which may end before or within it: 0 there.
+#[inline(always)]
+fn load_vector<S: Simd>(simd: S, run: &[f32], i: usize) -> S::Vec {
+    let start = (i * S::LANES).min(run.len());
+    match run.len() >= start + S::LANES {
+        true => simd.load(&run[start..]),
+        false => simd.load_part(&run[start..], 0.0),
     }
 }
 
