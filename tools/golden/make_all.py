@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 STEPS = (
-    "make_pictures.py", "make_models.py", "make_processor.py", "make_end_to_end.py",
+    "make_pictures.py", "make_models.py", "make_quantized.py", "make_processor.py", "make_end_to_end.py",
     "make_pipelines.py", "make_standins.py", "make_builtin.py", "make_fuzz_seeds.py",
     "make_fresh.py", "make_loading.py", "make_catalogue.py",
 )

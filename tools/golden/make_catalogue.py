@@ -15,7 +15,8 @@ HEAD = """# Fixtures
 Made by `tools/golden/make_all.py` with Transformers 5.24.0; never edited by hand. What a golden holds is told in
 `tools/golden/README.md`. Tiny models: hidden 32, 2 layers, 2 heads, patch 4, image_size 28, MLP ratio 2, four registers
 where there are any, unless the row says otherwise; `-518` have patch 14, and they, `dinov3-vit-16`, the options, the
-activations and `-shortcut-` have hidden 16 and one layer; `-backbone` have hidden 16 and three layers.
+activations and `-shortcut-` have hidden 16 and one layer; `-backbone` have hidden 16 and three layers. Goldens of `-int8` and `-int4` are
+what the float model gives that the codes stand for.
 
 No file and no checkpoint's folder is larger than 200 kB; the maker refuses it. `processor`, which is one set of cases in
 several files, is larger as a whole.
@@ -37,6 +38,7 @@ SUFFIXES = {
     "-bf16": "bf16",
     "-f16": "f16",
 }
+QUANTIZED = {"-int8": "8-bit codes", "-int4": "4-bit codes"}
 OTHERS = {
     "builtin": "outputs of the model inside the command (`crates/dinoxide/builtin`)",
     "end_to_end": "`<fixture>/<picture>`: pooler_output of the photographs in `pictures/`",
@@ -60,6 +62,9 @@ def _covers(folder: Path) -> str:
     described = {variant.name: variant.covers for variant in ALL} | OTHERS
     if folder.name in described:
         return described[folder.name]
+    for suffix, codes in QUANTIZED.items():
+        if folder.name.endswith(suffix):
+            return f"`{folder.name.removesuffix(suffix)}` in {codes} by torchao"
     suffix = next(s for s in SUFFIXES if folder.name.endswith(s))
     return f"the weights of `{folder.name.removesuffix(suffix)}` as {SUFFIXES[suffix]}; its goldens apply"
 

@@ -14,7 +14,7 @@ mod details;
 mod hint;
 mod mismatch;
 
-pub use details::{DuplicateTensor, NotInCache};
+pub use details::{DuplicateTensor, NotInCache, QuantizedWeight};
 pub use mismatch::{
     LayoutMismatch, MissingTensor, PatchKernelMismatch, PositionTableMismatch, ShapeMismatch,
 };
@@ -297,6 +297,16 @@ pub enum CheckpointError {
         /// The families that can be run.
         known: Vec<&'static str>,
     },
+    /// The weights are quantised by a method that cannot be read.
+    #[error("`quant_method` of `quantization_config` in `{}` must be \"{known}\", got {got}", .path.display())]
+    UnknownQuantMethod {
+        /// The file.
+        path: PathBuf,
+        /// The value found.
+        got: String,
+        /// The method that can be read.
+        known: &'static str,
+    },
     /// The processor config names no type, and the family has no default one.
     #[error("no `image_processor_type` in `{}`: expected one of {}", .path.display(), .known.join(", "))]
     NoProcessorType {
@@ -380,6 +390,9 @@ pub enum CheckpointError {
     /// One tensor is stored twice, under two spellings of its name or in two shards.
     #[error(transparent)]
     DuplicateTensor(Box<DuplicateTensor>),
+    /// A weight in codes is not what its format allows.
+    #[error(transparent)]
+    QuantizedWeight(Box<QuantizedWeight>),
     /// The weights do not fit the config: every missing and misshapen tensor.
     #[error(transparent)]
     Layout(Box<LayoutMismatch>),
@@ -435,6 +448,12 @@ pub enum CheckpointError {
 
 fn quoted(keys: &[String]) -> String {
     keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl From<QuantizedWeight> for CheckpointError {
+    fn from(error: QuantizedWeight) -> Self {
+        Self::QuantizedWeight(Box::new(error))
+    }
 }
 
 impl From<HubError> for CheckpointError {

@@ -29,6 +29,13 @@ impl TensorSpec {
     }
 }
 
+impl TensorSpec {
+    /// Whether it is the weight `[outputs, inputs]` of a linear layer: not a convolution's, a norm's or a token.
+    pub fn is_linear_weight(&self) -> bool {
+        self.shape.len() == 2 && self.name.ends_with(".weight")
+    }
+}
+
 /// Canonical names of a classifier's tensors.
 pub(crate) const CLASSIFIER_TENSORS: [&str; 2] = ["classifier.weight", "classifier.bias"];
 

@@ -43,7 +43,7 @@ pub use checkpoint::Checkpoint;
 pub use config::ModelConfig;
 pub use error::{
     CheckpointError, DuplicateTensor, LayoutMismatch, MissingTensor, NotInCache, PatchKernelMismatch,
-    PositionTableMismatch, ShapeMismatch,
+    PositionTableMismatch, QuantizedWeight, ShapeMismatch,
 };
 pub use fresh::InitOptions;
 pub use head::Head;
@@ -51,5 +51,5 @@ pub use layout::TensorSpec;
 pub use loading::{LoadingInfo, MismatchedKey};
 pub use options::OpenOptions;
 pub use processor_config::ProcessorConfig;
-pub use save::{SaveOptions, ShardSize};
-pub use tensors::{Archive, Dtype, Numbers, TensorView, Tensors};
+pub use save::{Quantizer, SaveOptions, ShardSize};
+pub use tensors::{Archive, Dtype, Numbers, QuantizedTensor, Storage, TensorView, Tensors};

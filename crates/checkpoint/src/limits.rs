@@ -28,6 +28,8 @@ pub const MAX_LAYERS: usize = 4096;
 pub const MAX_STAGES: usize = 64;
 /// Attention heads.
 pub const MAX_HEADS: usize = 1 << 16;
+/// Inputs of a group of a weight in 4 bits.
+pub const MAX_GROUP_SIZE: usize = 1 << 20;
 /// MLP width as a multiple of the hidden size.
 pub const MAX_MLP_RATIO: usize = 1 << 10;
 /// Side of the configured image, in pixels.

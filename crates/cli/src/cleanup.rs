@@ -1,4 +1,4 @@
-//! Unfinished files, so that Ctrl-C leaves none behind.
+//! Unfinished files and folders, so that Ctrl-C leaves none behind.
 //!
 //! The signal handler removes those that are registered and ends the process. While a file is being made, or put in its
 //! place together with another, the handler waits, so that none is made unseen and no pair is torn apart.
@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-/// The unfinished files of this process. Clones share one list.
+/// The unfinished files and folders of this process. Clones share one list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cleanup(Arc<Mutex<Vec<PathBuf>>>);
 
@@ -24,7 +24,7 @@ impl Cleanup {
             // The lock is kept until the process is gone, so that no new file can be made meanwhile.
             let paths = files.lock();
             for path in paths.iter() {
-                let _ = fs::remove_file(path);
+                let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
             }
             std::process::exit(INTERRUPTED);
         });

@@ -61,6 +61,9 @@ pub(crate) enum CliError {
     /// An output that would overwrite an input.
     #[error("{}: is one of the inputs, and would be lost", path.display())]
     OutputIsInput { path: PathBuf },
+    /// A folder to write that holds something.
+    #[error("{}: is there already, and is not an empty folder", path.display())]
+    OutputExists { path: PathBuf },
     /// stdout cannot be written to.
     #[error("stdout: cannot be written")]
     Stdout(#[source] io::Error),
@@ -92,6 +95,7 @@ impl CliError {
             Self::NoPictures { hint, .. } => Some(hint.clone()),
             Self::OutputFormat { formats, .. } => Some(format!("use one of {}", formats.join(", "))),
             Self::NoTensors { .. } => Some("for pictures leave out `--pixel-values`".to_owned()),
+            Self::OutputExists { .. } => Some("name another folder, or remove this one".to_owned()),
             Self::OutputLimit { hint, .. } => Some((*hint).to_owned()),
             _ => None,
         }

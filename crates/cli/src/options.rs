@@ -4,7 +4,7 @@
 //! option that can have no effect on what was named is a warning.
 
 use crate::{
-    args::{GlobalArgs, Pool, ProcessorArgs, Size, SourceArgs},
+    args::{GlobalArgs, HubArgs, Pool, ProcessorArgs, Size, SourceArgs},
     downloads::Downloads,
     env::{self, Env},
     error::CliError,
@@ -13,7 +13,7 @@ use crate::{
 };
 use dinoxide::{
     BUILTIN_TINY, Checkpoint, ContextOptions, DecodeOptions, ImageProcessor, Isa, Limits, LoadOptions,
-    Pooling,
+    Pooling, Precision,
 };
 use std::{
     ffi::{OsStr, OsString},
@@ -95,20 +95,32 @@ pub(crate) fn model_name_or(args: &SourceArgs, env: &Env, default: &str) -> OsSt
 /// # Errors
 /// As [`dinoxide::open`].
 pub(crate) fn open(name: &OsStr, args: &SourceArgs, printer: &Printer) -> Result<Checkpoint, CliError> {
-    open_with(Overrides::new(), name, args, printer)
+    open_with(Wishes::default(), name, &args.hub, printer)
 }
 
-/// Other values for keys of a config.
-type Overrides = serde_json::Map<String, serde_json::Value>;
+/// What a checkpoint is opened for.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    /// Other values for keys of the config.
+    pub(crate) overrides: serde_json::Map<String, serde_json::Value>,
+    /// What linear layers are to be held in.
+    pub(crate) precision: Option<Precision>,
+}
 
-/// As [`open`], with other settings of the config.
+impl From<Option<Precision>> for Wishes {
+    fn from(precision: Option<Precision>) -> Self {
+        Self { precision, ..Self::default() }
+    }
+}
+
+/// As [`open`], for a precision, with other settings of the config.
 ///
 /// # Errors
 /// As [`dinoxide::open`].
 pub(crate) fn open_with(
-    overrides: Overrides,
+    wishes: Wishes,
     name: &OsStr,
-    args: &SourceArgs,
+    args: &HubArgs,
     printer: &Printer,
 ) -> Result<Checkpoint, CliError> {
     if let Some(revision) =
@@ -125,7 +137,8 @@ pub(crate) fn open_with(
         subfolder: args.subfolder.clone(),
         cache_dir: args.cache_dir.clone(),
         offline: args.offline,
-        overrides,
+        overrides: wishes.overrides,
+        precision: wishes.precision,
         progress: Some(Arc::<Downloads>::clone(&downloads)),
         ..LoadOptions::default()
     };
@@ -246,7 +259,7 @@ mod tests {
     #[test]
     fn the_model_is_typed_or_set_or_the_default() {
         let mut source =
-            SourceArgs { model: None, revision: None, subfolder: None, cache_dir: None, offline: false };
+            SourceArgs { model: None, hub: HubArgs::default() };
         let env = Env { model: Some("set".into()), ..Env::default() };
         assert_eq!(model_name(&source, &Env::default()), "facebook/dinov2-small");
         assert_eq!(model_name(&source, &env), "set");

@@ -113,18 +113,19 @@ impl Printer {
         }
     }
 
-    /// Starts the progress bar of `total` pictures, when one is wanted.
-    pub(crate) fn start_progress(&mut self, total: usize) {
+    /// Starts the progress bar of `total` things, such as `pictures`, when one is wanted.
+    pub(crate) fn start_progress(&mut self, total: usize, things: &str) {
         if !self.progress {
             return;
         }
         let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::stderr());
-        let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} pictures, {per_sec}, {eta} left");
+        let template = format!("{{wide_bar}} {{pos}}/{{len}} {things}, {{per_sec}}, {{eta}} left");
+        let style = ProgressStyle::with_template(&template);
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         self.bar = Some(bar);
     }
 
-    /// One more picture is done.
+    /// One more is done.
     pub(crate) fn advance(&self) {
         if let Some(bar) = &self.bar {
             bar.inc(1);
@@ -226,7 +227,7 @@ mod tests {
     #[test]
     fn quiet_draws_no_bar() {
         let mut printer = Printer::new(Verbosity::Quiet, true, &Env::default());
-        printer.start_progress(10);
+        printer.start_progress(10, "pictures");
         assert!(printer.bar.is_none());
     }
 }

@@ -4,7 +4,7 @@
 //! at the end whether there is a file to complete and which exit it is.
 
 use crate::{env::Env, error::CliError, exit::Exit, printer::Printer, text};
-use dinoxide::{ContextOptions, Model};
+use dinoxide::{ContextOptions, LinearPrecision, Model, Precision, RunOptions};
 use std::{ops::ControlFlow, path::Path, time::Instant};
 
 /// What every command is given.
@@ -16,13 +16,33 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Tells what was loaded, for `-v`.
+    /// How a model is built.
+    pub(crate) fn run_options(&self, precision: Option<Precision>) -> RunOptions {
+        RunOptions { context: self.context, precision }
+    }
+
+    /// Tells what was loaded, for `-v`: where not all is f32, what each linear layer is held in. A layer that could not be held
+    /// as it was asked is also a warning.
     pub(crate) fn model_detail(&self, model: &Model) {
         self.printer.detail(|| {
             let (context, weights) = (model.context(), text::bytes(model.weight_bytes() as u64));
             let threads = text::count(context.threads(), "thread");
             format!("{}: {weights} of weights, {}, {threads}", model.config().model_type(), context.isa())
         });
+        for linear in model.linears() {
+            let LinearPrecision { name, precision, note, bytes, bytes_f32, .. } = linear;
+            let note = note.map(|note| format!(", {note}")).unwrap_or_default();
+            if *precision != Precision::F32 || !note.is_empty() {
+                let (before, after) = (text::bytes(*bytes_f32), text::bytes(*bytes));
+                self.printer.detail(|| format!("{name}: {precision}, {before} in f32, {after} here{note}"));
+            }
+        }
+        let left = model.linears().iter().filter(|linear| model.precision().is_some_and(|asked| asked != linear.precision));
+        let count = left.count();
+        if count > 0 {
+            let layers = text::count(count, "layer");
+            self.printer.warning(&format!("{layers} could not be held as was asked and are f32: -v tells which"));
+        }
     }
 }
 
@@ -42,7 +62,7 @@ pub(crate) struct Tally<'a> {
 impl<'a> Tally<'a> {
     /// Starts the account, and the progress bar. `lost` places have failed and been reported already.
     pub(crate) fn start(printer: &'a mut Printer, pictures: usize, lost: usize, fail_fast: bool) -> Self {
-        printer.start_progress(pictures);
+        printer.start_progress(pictures, "pictures");
         Self {
             printer,
             start: Instant::now(),

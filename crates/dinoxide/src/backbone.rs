@@ -1,14 +1,13 @@
 //! A model as a backbone of another: feature maps of chosen stages.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, Runner, SaveOptions,
+    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, RunOptions, Runner, SaveOptions,
     pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::{
     Checkpoint,
     config::{ModelConfig, Stage, backbone::resolve_stages},
 };
-use dinoxide_kernels::ContextOptions;
 use std::{ffi::OsStr, path::Path};
 
 /// A model that gives feature maps of chosen stages: [`stage_names`](Self::stage_names) are `stem`, `stage1`, …. Any checkpoint of the four
@@ -34,14 +33,14 @@ impl Backbone {
     /// # Errors
     /// As [`crate::open`] and [`Backbone::from_checkpoint`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open_as(Some(Head::Backbone), model, options)?, options.context)
+        Self::from_checkpoint(&source::open_as(Some(Head::Backbone), model, options)?, options.run())
     }
 
     /// Builds the model of a checkpoint.
     ///
     /// # Errors
     /// As [`Model::from_checkpoint`].
-    pub fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+    pub fn from_checkpoint(checkpoint: &Checkpoint, options: impl Into<RunOptions>) -> Result<Self, Error> {
         Self::new(Model::from_checkpoint(checkpoint, options)?)
     }
 
@@ -154,7 +153,7 @@ impl Backbone {
 impl Pretrained for Backbone {
     const HEAD: Head = Head::Backbone;
 
-    fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+    fn from_checkpoint(checkpoint: &Checkpoint, options: RunOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)
     }
 }

@@ -1,15 +1,14 @@
 //! A model with a classifier on top.
 
 use crate::{
-    Error, Head, Inputs, Labels, LoadOptions, Model, Outputs, Runner, SaveOptions, pretrained::Pretrained,
-    source,
+    Error, Head, Inputs, Labels, LoadOptions, Model, Outputs, RunOptions, Runner, SaveOptions,
+    pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::{
     Checkpoint,
     config::{ModelConfig, ProblemType},
 };
-use dinoxide_kernels::ContextOptions;
-use dinoxide_model::Classifier;
+use dinoxide_model::{Classifier, LinearPrecision};
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, Slice};
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
@@ -73,14 +72,14 @@ impl ImageClassifier {
     /// # Errors
     /// As [`crate::open`] and [`ImageClassifier::from_checkpoint`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open_as(Some(Head::Classifier), model, options)?, options.context)
+        Self::from_checkpoint(&source::open_as(Some(Head::Classifier), model, options)?, options.run())
     }
 
     /// Builds model and classifier of a checkpoint.
     ///
     /// # Errors
     /// As [`Model::from_checkpoint`]; no classifier, or one of another number of labels than the config has.
-    pub fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+    pub fn from_checkpoint(checkpoint: &Checkpoint, options: impl Into<RunOptions>) -> Result<Self, Error> {
         checkpoint.check_classifier()?;
         Self::new(Model::from_checkpoint(checkpoint, options)?)
     }
@@ -90,7 +89,7 @@ impl ImageClassifier {
     /// # Errors
     /// No classifier, or one of another number of labels than the config has.
     pub fn new(model: Model) -> Result<Self, Error> {
-        let classifier = Arc::new(Classifier::load(model.context(), model.checkpoint())?);
+        let classifier = Arc::new(Classifier::load(model.context(), model.checkpoint(), model.precision())?);
         Ok(Self { model, classifier })
     }
 
@@ -98,6 +97,12 @@ impl ImageClassifier {
     #[must_use]
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// What the classifier's own weight is held in; nothing where there are no labels. For the others see [`Model::linears`].
+    #[must_use]
+    pub fn linear(&self) -> Option<&LinearPrecision> {
+        self.classifier.linear()
     }
 
     /// The checkpoint's config; its labels are `config().common().id2label`.
@@ -199,7 +204,7 @@ impl ImageClassifier {
 impl Pretrained for ImageClassifier {
     const HEAD: Head = Head::Classifier;
 
-    fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+    fn from_checkpoint(checkpoint: &Checkpoint, options: RunOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)
     }
 }

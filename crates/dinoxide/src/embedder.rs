@@ -46,7 +46,7 @@ impl Embedder {
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
         let checkpoint = source::open_as(Some(Head::Bare), model, options)?;
         Ok(Self {
-            model: Model::from_checkpoint(&checkpoint, options.context)?,
+            model: Model::from_checkpoint(&checkpoint, options.run())?,
             processor: ImageProcessor::from_checkpoint(&checkpoint)?,
             options: EmbedOptions::default(),
         })

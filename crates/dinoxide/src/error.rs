@@ -33,6 +33,12 @@ pub enum Error {
         /// `model_type` of the checkpoint.
         got: &'static str,
     },
+    /// A checkpoint whose weights are in codes already, which would be quantised from what they stand for.
+    #[error("`{}` is quantised already", path.display())]
+    AlreadyQuantized {
+        /// Its weights.
+        path: PathBuf,
+    },
     /// A processor of another kind than the class that was asked for.
     #[error("a {got}, expected a {expected}")]
     WrongProcessor {
@@ -107,6 +113,7 @@ impl Error {
             Self::WrongFamily { .. } => {
                 Some("`AutoModel` and the other `Auto` classes take any family".into())
             }
+            Self::AlreadyQuantized { .. } => Some("take the checkpoint that it was made of".into()),
             Self::WrongProcessor { .. } => Some("`AutoImageProcessor` takes either kind".into()),
             Self::MixedSizes { .. } => {
                 Some("crop or resize to one size, or let `Embedder` or `run_files` group them by size".into())

@@ -15,6 +15,8 @@ mod preprocess;
 mod pretrained;
 mod processor;
 mod processor_class;
+mod quantize;
+mod run_options;
 mod runner;
 mod source;
 mod verify;
@@ -24,7 +26,8 @@ pub use classifier::{ImageClassifier, ImageClassifierOutputs};
 pub use configs::PreTrainedConfig;
 pub use dinoxide_checkpoint::{
     Archive, Checkpoint, CheckpointError, Dtype, Head, InitOptions, LoadingInfo, MismatchedKey, Numbers,
-    OpenOptions, ProcessorConfig, SaveOptions, ShardSize, TensorSpec, TensorView, Tensors,
+    OpenOptions, ProcessorConfig, QuantizedTensor, SaveOptions, ShardSize, Storage, TensorSpec, TensorView,
+    Tensors,
     config::{
         self, DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, ModelConfig,
     },
@@ -39,7 +42,8 @@ pub use dinoxide_kernels::{
 };
 pub use dinoxide_model::{
     BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Labels,
-    MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, SeededDraws, loss, loss_over,
+    LinearPrecision, MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, Precision,
+    PrecisionNote, QuantizedLinear, SeededDraws, loss, loss_over,
 };
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;
@@ -63,6 +67,8 @@ pub use processor_class::{
     AutoImageProcessor, Bit, BitImageProcessor, DINOv3ViT, DINOv3ViTImageProcessor, ProcessorClass,
     TypedProcessor,
 };
+pub use quantize::{Comparison, QuantizeOptions, Reference, Similarity, quantize};
+pub use run_options::RunOptions;
 pub use runner::Runner;
 /// The values of [`LoadOptions::with`].
 pub use serde_json;

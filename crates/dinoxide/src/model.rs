@@ -1,8 +1,11 @@
 //! The bare model, ready to run: weights packed, threads started.
 
-use crate::{Error, Head, Inputs, LoadOptions, Outputs, Runner, SaveOptions, pretrained::Pretrained, source};
+use crate::{
+    Error, Head, Inputs, LoadOptions, Outputs, RunOptions, Runner, SaveOptions, pretrained::Pretrained, source,
+};
 use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
-use dinoxide_kernels::{Context, ContextOptions};
+use dinoxide_kernels::Context;
+use dinoxide_model::{LinearPrecision, Precision};
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
 /// A DINOv2 or DINOv3 model without anything on top. A clone shares the weights and the threads.
@@ -16,6 +19,7 @@ struct Parts {
     engine: dinoxide_model::Model,
     checkpoint: Checkpoint,
     ctx: Context,
+    precision: Option<Precision>,
 }
 
 impl Model {
@@ -32,7 +36,7 @@ impl Model {
     /// # Errors
     /// As [`crate::open`] and [`Model::from_checkpoint`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
-        Self::from_checkpoint(&source::open_as(Some(Head::Bare), model, options)?, options.context)
+        Self::from_checkpoint(&source::open_as(Some(Head::Bare), model, options)?, options.run())
     }
 
     /// A model with fresh random weights, as Transformers makes one of a config alone; the seed decides them.
@@ -43,18 +47,19 @@ impl Model {
         source::fresh(config.into(), seed)
     }
 
-    /// Reads the weights, packs them for the instruction set, starts the threads.
+    /// Reads the weights, packs them for the instruction set in the precision that is asked, starts the threads.
     ///
     /// # Errors
     /// A tensor that cannot be read, an unknown activation, an instruction set that this processor lacks.
-    pub fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
-        let ctx = Context::new(options)?;
-        let engine = dinoxide_model::Model::load(&ctx, checkpoint)?;
-        Ok(Self { parts: Arc::new(Parts { engine, checkpoint: checkpoint.clone(), ctx }) })
+    pub fn from_checkpoint(checkpoint: &Checkpoint, options: impl Into<RunOptions>) -> Result<Self, Error> {
+        let RunOptions { context, precision } = options.into();
+        let ctx = Context::new(context)?;
+        let engine = dinoxide_model::Model::load(&ctx, checkpoint, precision)?;
+        Ok(Self { parts: Arc::new(Parts { engine, checkpoint: checkpoint.clone(), ctx, precision }) })
     }
 
     /// Writes config, weights and, where there is one, the processor's config, in the form that Transformers reads and writes. The
-    /// weights are those of the checkpoint, to the bit.
+    /// weights are those of the checkpoint, to the bit; for others see [`crate::quantize`].
     ///
     /// # Errors
     /// A place that cannot be written to.
@@ -83,6 +88,28 @@ impl Model {
     /// The model below this crate.
     pub(crate) fn engine(&self) -> &dinoxide_model::Model {
         &self.parts.engine
+    }
+
+    /// What the linear layers were to be held in; nothing where that is the file's own.
+    #[must_use]
+    pub fn precision(&self) -> Option<Precision> {
+        self.parts.precision
+    }
+
+    /// What the weight of each linear layer is held in, and why, where it is not what was asked; in the order of the forward.
+    ///
+    /// ```
+    /// # use dinoxide::{LoadOptions, Model, Precision};
+    /// # fn main() -> Result<(), dinoxide::Error> {
+    /// let options = LoadOptions { precision: Some(Precision::Int8), ..LoadOptions::default() };
+    /// let model = Model::from_pretrained_with("builtin:tiny", &options)?;
+    /// assert!(model.linears().iter().all(|linear| linear.precision == Precision::Int8));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn linears(&self) -> &[LinearPrecision] {
+        self.parts.engine.linears()
     }
 
     /// Bytes of the packed weights.
@@ -129,7 +156,7 @@ impl Model {
 impl Pretrained for Model {
     const HEAD: Head = Head::Bare;
 
-    fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error> {
+    fn from_checkpoint(checkpoint: &Checkpoint, options: RunOptions) -> Result<Self, Error> {
         Self::from_checkpoint(checkpoint, options)
     }
 }

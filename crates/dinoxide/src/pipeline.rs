@@ -35,7 +35,7 @@ impl<T: Pretrained> Pipeline<T> {
     fn open(model: &OsStr, options: &LoadOptions) -> Result<Self, Error> {
         let checkpoint = source::open_as(Some(T::HEAD), model, options)?;
         let processor = ImageProcessor::from_checkpoint(&checkpoint)?;
-        Ok(Self { model: T::from_checkpoint(&checkpoint, options.context)?, processor })
+        Ok(Self { model: T::from_checkpoint(&checkpoint, options.run())?, processor })
     }
 
     /// The outputs for one picture file, read as Transformers' `load_image` does: turned upright, alpha dropped.

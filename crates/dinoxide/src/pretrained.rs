@@ -10,14 +10,13 @@
 //! # }
 //! ```
 
-use crate::{Backbone, Error, Head, ImageClassifier, Inputs, LoadOptions, Model, Runner, source};
+use crate::{Backbone, Error, Head, ImageClassifier, Inputs, LoadOptions, Model, RunOptions, Runner, source};
 use dinoxide_checkpoint::{
     Checkpoint,
     config::{
         DINOv3ConvNextConfig, DINOv3ViTConfig, Dinov2Config, Dinov2WithRegistersConfig, Family, ModelConfig,
     },
 };
-use dinoxide_kernels::ContextOptions;
 use std::{ffi::OsStr, marker::PhantomData, ops::Deref};
 
 /// What is built of a checkpoint, and can be run.
@@ -29,7 +28,7 @@ pub trait Pretrained: Runner + Sized {
     ///
     /// # Errors
     /// A checkpoint that it cannot be made of.
-    fn from_checkpoint(checkpoint: &Checkpoint, options: ContextOptions) -> Result<Self, Error>;
+    fn from_checkpoint(checkpoint: &Checkpoint, options: RunOptions) -> Result<Self, Error>;
 }
 
 /// The config of one family.
@@ -96,7 +95,7 @@ impl<C: FamilyConfig, T: Pretrained> Typed<C, T> {
     /// As [`Self::from_pretrained`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
         let checkpoint = source::open_as(Some(T::HEAD), model, options)?;
-        Self::new(T::from_checkpoint(&checkpoint, options.context)?)
+        Self::new(T::from_checkpoint(&checkpoint, options.run())?)
     }
 
     /// Fresh random weights, as Transformers makes them of a config alone; the seed decides them.

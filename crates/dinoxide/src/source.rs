@@ -1,12 +1,13 @@
 //! Finding a checkpoint: a folder, a hub id (downloaded when the local cache does not have it), or the built-in one.
 
-use crate::{Error, Head, pretrained::Pretrained};
+use crate::{Error, Head, RunOptions, pretrained::Pretrained};
 use dinoxide_checkpoint::{
     Checkpoint, CheckpointError, InitOptions, OpenOptions, ProcessorConfig,
     config::{ModelConfig, TorchDtype},
     hub,
 };
 use dinoxide_kernels::ContextOptions;
+use dinoxide_model::Precision;
 use serde_json::{Map, Value};
 use std::{
     ffi::OsStr,
@@ -46,8 +47,11 @@ pub struct LoadOptions {
     pub progress: Option<Arc<dyn hub::Progress>>,
     /// Other values for keys of `config.json`: `num_labels`, `id2label`, `out_features`, `drop_path_rate`, …. See [`Self::with`].
     pub overrides: Map<String, Value>,
-    /// The format that weights are rounded to, and saved in; arithmetic is f32 all the same. When absent the config's, else the file's.
+    /// The format that all weights are rounded to, and saved in, as in Transformers; arithmetic is f32 all the same. When absent
+    /// the config's, else the file's; the file's also where there is a `precision`.
     pub dtype: Option<TorchDtype>,
+    /// What the weights of linear layers are held and multiplied in; when absent as the file holds them.
+    pub precision: Option<Precision>,
     /// Make tensors of other shapes than the config asks for anew, instead of refusing them.
     pub ignore_mismatched_sizes: bool,
     /// Start a fresh classifier where the checkpoint has none.
@@ -66,6 +70,11 @@ impl LoadOptions {
         self
     }
 
+    /// For building what was opened.
+    pub(crate) fn run(&self) -> RunOptions {
+        RunOptions { context: self.context, precision: self.precision }
+    }
+
     /// For opening as a class; without one, as the one that was saved.
     fn open_options(&self, head: Option<Head>) -> OpenOptions {
         OpenOptions {
@@ -74,7 +83,8 @@ impl LoadOptions {
             fresh_classifier: self.fresh_classifier,
             ignore_mismatched_sizes: self.ignore_mismatched_sizes,
             seed: self.seed,
-            dtype: self.dtype,
+            // A precision begins at the numbers of the file.
+            dtype: self.dtype.or(self.precision.map(|_| TorchDtype::Float32)),
         }
     }
 }
@@ -162,7 +172,7 @@ fn hub_options(options: &LoadOptions) -> hub::HubOptions {
 /// Fresh random weights of a config.
 pub(crate) fn fresh<T: Pretrained>(config: ModelConfig, seed: u64) -> Result<T, Error> {
     let checkpoint = Checkpoint::initialize(config, &InitOptions { seed, head: T::HEAD })?;
-    T::from_checkpoint(&checkpoint, ContextOptions::default())
+    T::from_checkpoint(&checkpoint, RunOptions::default())
 }
 
 fn builtin_tiny(options: &OpenOptions) -> Result<Checkpoint, Error> {

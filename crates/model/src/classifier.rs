@@ -4,9 +4,9 @@
 //! Source: `…ForImageClassification` of Transformers 5.24.
 
 use crate::{
-    ModelError, Outputs,
+    LinearPrecision, ModelError, Outputs, Precision,
     layers::linear::{Linear, LinearShape},
-    weights::Weights,
+    weights::Load,
 };
 use dinoxide_checkpoint::Checkpoint;
 use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef};
@@ -17,20 +17,37 @@ use ndarray::{Array2, Axis, s};
 pub struct Classifier {
     /// Absent where the config has no labels.
     linear: Option<Linear>,
+    precision: Option<LinearPrecision>,
 }
 
 impl Classifier {
-    /// Reads `classifier.weight` [labels, 2·D] and `classifier.bias`.
+    /// Reads `classifier.weight` [labels, 2·D], to be held in `precision` or as the file does, and `classifier.bias`.
     ///
     /// # Errors
     /// A checkpoint without classifier, or with another number of labels than its config.
-    pub fn load(ctx: &Context, checkpoint: &Checkpoint) -> Result<Self, ModelError> {
+    pub fn load(
+        ctx: &Context,
+        checkpoint: &Checkpoint,
+        precision: Option<Precision>,
+    ) -> Result<Self, ModelError> {
         checkpoint.check_classifier()?;
-        let (config, weights) = (checkpoint.config(), Weights::new(ctx, checkpoint.tensors()));
+        let (config, load) = (checkpoint.config(), Load::new(ctx, checkpoint, precision));
         let (inputs, outputs) = (2 * config.hidden_size(), config.common().num_labels());
         let shape = LinearShape { inputs, outputs, bias: true };
-        let linear = (outputs > 0).then(|| Linear::load(&weights.at("classifier"), shape)).transpose()?;
-        Ok(Self { linear })
+        let linear = (outputs > 0).then(|| Linear::load(&load.weights().at("classifier"), shape)).transpose()?;
+        Ok(Self { linear, precision: load.into_linears().pop() })
+    }
+
+    /// What its weight is held in; nothing where there are no labels.
+    #[must_use]
+    pub fn linear(&self) -> Option<&LinearPrecision> {
+        self.precision.as_ref()
+    }
+
+    /// Bytes of the packed weight.
+    #[must_use]
+    pub fn weight_bytes(&self) -> usize {
+        self.linear.as_ref().map_or(0, Linear::bytes)
     }
 
     /// Logits [B, labels]; [B, 2·D] where there are no labels.

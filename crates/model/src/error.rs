@@ -16,6 +16,18 @@ pub enum ModelError {
         /// Says the value of `hidden_act`, and lists the known names.
         reason: KernelError,
     },
+    /// A name of no precision.
+    #[error("unknown precision `{got}`: expected one of {}", crate::Precision::NAMES.join(", "))]
+    UnknownPrecision {
+        /// What was given.
+        got: String,
+    },
+    /// Groups of a size that there cannot be.
+    #[error("a group of {got} inputs: expected 1 or more")]
+    GroupSize {
+        /// What was given.
+        got: usize,
+    },
     /// The pictures have another number of channels than the model.
     #[error("pixel_values has {got} channels, the model expects {expected}")]
     Channels {

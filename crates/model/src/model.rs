@@ -1,10 +1,10 @@
 //! One model of any family: load, forward.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Inputs, ModelError, Outputs,
+    BackboneOptions, BackboneOutputs, Inputs, LinearPrecision, ModelError, Outputs, Precision,
     families::{dinov2, dinov3_convnext::DINOv3ConvNext, dinov3_vit},
     layers::vit::Vit,
-    weights::Weights,
+    weights::Load,
 };
 use dinoxide_checkpoint::{
     Checkpoint,
@@ -18,6 +18,7 @@ pub struct Model {
     family: Family,
     common: CommonConfig,
     isa: Isa,
+    linears: Vec<LinearPrecision>,
 }
 
 #[derive(Debug)]
@@ -27,12 +28,18 @@ enum Family {
 }
 
 impl Model {
-    /// Reads the weights of a checkpoint and packs them for the context's instruction set.
+    /// Reads the weights of a checkpoint and packs them for the context's instruction set: those of linear layers in
+    /// `precision`, or as the file holds them.
     ///
     /// # Errors
-    /// A tensor that cannot be read, or an activation that is not computed here.
-    pub fn load(ctx: &Context, checkpoint: &Checkpoint) -> Result<Self, ModelError> {
-        let weights = Weights::new(ctx, checkpoint.tensors());
+    /// A tensor that cannot be read, an activation that is not computed here, groups of no inputs.
+    pub fn load(
+        ctx: &Context,
+        checkpoint: &Checkpoint,
+        precision: Option<Precision>,
+    ) -> Result<Self, ModelError> {
+        let load = Load::new(ctx, checkpoint, precision);
+        let weights = load.weights();
         let family = match checkpoint.config() {
             ModelConfig::Dinov2(config) => Family::Vit(Box::new(dinov2::load(&weights, config)?)),
             ModelConfig::Dinov2WithRegisters(config) => {
@@ -41,7 +48,14 @@ impl Model {
             ModelConfig::DINOv3Vit(config) => Family::Vit(Box::new(dinov3_vit::load(&weights, config)?)),
             ModelConfig::DINOv3ConvNext(config) => Family::ConvNext(DINOv3ConvNext::load(&weights, config)?),
         };
-        Ok(Self { family, common: checkpoint.config().common().clone(), isa: ctx.isa() })
+        let common = checkpoint.config().common().clone();
+        Ok(Self { family, common, isa: ctx.isa(), linears: load.into_linears() })
+    }
+
+    /// What the weights of the linear layers are held in, in the order of the forward.
+    #[must_use]
+    pub fn linears(&self) -> &[LinearPrecision] {
+        &self.linears
     }
 
     /// The instruction set that the weights are packed for: the context of a forward must have the same.

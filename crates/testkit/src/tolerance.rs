@@ -29,6 +29,12 @@ pub const JPEG_TO_EMBEDDING_COSINE: f64 = 0.9999;
 /// bf16 and f16 checkpoints against the f32 golden: smallest cosine of any token.
 pub const HALF_TOKEN_COSINE: f64 = 0.999;
 
+/// Linear layers in int8, tiny models, against the float model that the codes stand for: smallest cosine of any token.
+pub const INT8_TOKEN_COSINE: f64 = 0.999;
+
+/// Linear layers in 4 bits in groups of 32 or 128, hidden size 48, against f32: smallest cosine over all tokens together.
+pub const INT4_COSINE: f64 = 0.975;
+
 // Pictures (crate image). Repeat a measurement by lowering its bound until the test fails.
 
 /// Resize weights in f64: largest difference of one from its exact value. Measured on a 2:1 bicubic reduction: 0.

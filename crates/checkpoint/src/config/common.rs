@@ -9,6 +9,8 @@ use crate::error::CheckpointError;
 use crate::json::{self, Fields};
 use crate::limits::MAX_LABELS;
 
+use super::Quantization;
+
 /// Labels of a config that gives none.
 const DEFAULT_NUM_LABELS: usize = 2;
 
@@ -104,6 +106,8 @@ pub struct CommonConfig {
     pub out_features: Option<Vec<String>>,
     /// Stages that a backbone returns, by index; a negative one counts from the end.
     pub out_indices: Option<Vec<i64>>,
+    /// The codes that the weights of linear layers are held in, where they are.
+    pub quantization: Option<Quantization>,
     /// The object that the config was read from. `to_json` writes back its keys that are not known here.
     pub source: Map<String, Value>,
 }
@@ -123,6 +127,7 @@ impl Default for CommonConfig {
             stage_names: None,
             out_features: None,
             out_indices: None,
+            quantization: None,
             source: Map::new(),
         }
     }
@@ -160,6 +165,7 @@ impl CommonConfig {
             stage_names: fields.nullable_texts("stage_names")?,
             out_features: fields.nullable_texts("out_features")?,
             out_indices: fields.nullable_signed_ints("out_indices")?,
+            quantization: Quantization::read(fields)?,
             source: Map::new(),
         };
         if config.problem_type == Some(ProblemType::SingleLabelClassification) && config.num_labels() == 1 {

@@ -19,6 +19,7 @@ mod dinov3_convnext;
 mod dinov3_vit;
 mod family;
 mod overrides;
+mod quantization;
 pub(crate) mod python_json;
 mod size;
 mod write;
@@ -30,6 +31,7 @@ pub use dinov2_with_registers::Dinov2WithRegistersConfig;
 pub use dinov3_convnext::DINOv3ConvNextConfig;
 pub use dinov3_vit::DINOv3ViTConfig;
 pub use family::Family;
+pub use quantization::Quantization;
 pub use size::Size2;
 
 /// The config of one model.

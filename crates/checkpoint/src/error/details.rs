@@ -42,3 +42,19 @@ pub struct DuplicateTensor {
     /// The file with the second name.
     pub second_file: PathBuf,
 }
+
+/// A weight in codes, of which something is not what its format allows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("quantised weight `{tensor}` in `{}`: {what} must be {expected}, got {got}", .path.display())]
+pub struct QuantizedWeight {
+    /// The file.
+    pub path: PathBuf,
+    /// The weight's name, as the file would spell it.
+    pub tensor: String,
+    /// What is wrong: codes, scales, zeros, their class.
+    pub what: &'static str,
+    /// What fits.
+    pub expected: String,
+    /// What was found.
+    pub got: String,
+}

@@ -44,6 +44,9 @@ impl CheckpointError {
                 "add the key: \"BitImageProcessor\" for DINOv2, \"DINOv3ViTImageProcessor\" for DINOv3"
                     .into(),
             ),
+            Self::UnknownQuantMethod { .. } => Some(
+                "take the checkpoint that it was made of, and quantise it here: `dinoxide quantize`".into(),
+            ),
             Self::TensorNotInShard { .. } => {
                 Some("index and shards are of different downloads: fetch all of them again".into())
             }

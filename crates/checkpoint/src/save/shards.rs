@@ -5,7 +5,7 @@
 //! `model.safetensors`, several are `model-00001-of-00003.safetensors` and so on.
 //! Source: `core_model_loading.py: dot_natural_key` of Transformers 5.24.0, `serialization/_base.py` of huggingface_hub 2.4.0.
 
-use super::Item;
+use super::items::Item;
 use crate::tensors::SINGLE_FILE;
 
 /// A file and what goes into it.
@@ -74,15 +74,17 @@ pub(super) fn is_shard_name(name: &str) -> bool {
 mod tests {
     use super::*;
     use crate::config::TorchDtype;
+    use crate::layout::TensorSpec;
+    use crate::save::items::Names;
+    use crate::tensors::Storage;
 
     fn files(sizes: &[u64], limit: u64) -> Vec<Vec<u64>> {
-        let item = |&size: &u64| Item {
-            name: String::new(),
-            file_name: String::new(),
-            shape: vec![size as usize / 4],
-            dtype: TorchDtype::Float32,
+        let item = |&size: &u64| {
+            let spec = TensorSpec { name: String::new(), shape: vec![size as usize / 4], required: true };
+            let names = Names { file: String::new(), parameters: vec![String::new()] };
+            Item::of(&spec, Storage::Float(TorchDtype::Float32), names)
         };
-        let shards = split(sizes.iter().map(item).collect(), limit);
+        let shards = split(sizes.iter().flat_map(item).collect(), limit);
         shards.iter().map(|shard| shard.items.iter().map(Item::bytes).collect()).collect()
     }
 

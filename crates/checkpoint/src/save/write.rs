@@ -11,9 +11,9 @@ use std::path::Path;
 use safetensors::tensor::{Metadata, TensorInfo};
 use tempfile::{Builder, NamedTempFile};
 
-use super::Item;
+use super::content::Content;
+use super::items::{Item, Piece};
 use crate::error::CheckpointError;
-use crate::tensors::{Tensors, file_dtype};
 
 /// Bytes that a header's length is a multiple of, so that numbers after it are aligned.
 const ALIGNMENT: usize = 8;
@@ -29,14 +29,20 @@ pub(super) fn text(path: &Path, text: &str) -> Result<(), CheckpointError> {
 }
 
 /// Writes a safetensors file as torch's does: by name, with the metadata that Transformers expects.
-pub(super) fn tensors(path: &Path, tensors: &Tensors, items: &[Item]) -> Result<(), CheckpointError> {
-    let mut items: Vec<&Item> = items.iter().collect();
-    items.sort_by_key(|item| &item.file_name);
-    let header = header(path, &items)?;
+pub(super) fn tensors(
+    path: &Path,
+    content: &mut Content<'_>,
+    items: &[Item],
+    metadata: &HashMap<String, String>,
+) -> Result<(), CheckpointError> {
+    let mut pieces: Vec<(&Item, &Piece)> =
+        items.iter().flat_map(|item| item.pieces.iter().map(move |piece| (item, piece))).collect();
+    pieces.sort_by_key(|(_, piece)| &piece.name);
+    let header = header(path, &pieces, metadata)?;
     replace(path, |file| {
         file.write_all(&header).map_err(|source| error(path, source))?;
-        for item in &items {
-            let bytes = tensors.encode(&item.name, &item.shape, item.dtype)?;
+        for (item, piece) in &pieces {
+            let bytes = content.bytes(item, piece)?;
             file.write_all(&bytes).map_err(|source| error(path, source))?;
         }
         Ok(())
@@ -44,22 +50,22 @@ pub(super) fn tensors(path: &Path, tensors: &Tensors, items: &[Item]) -> Result<
 }
 
 /// Length and JSON of the header, padded with spaces.
-fn header(path: &Path, items: &[&Item]) -> Result<Vec<u8>, CheckpointError> {
+fn header(
+    path: &Path,
+    pieces: &[(&Item, &Piece)],
+    metadata: &HashMap<String, String>,
+) -> Result<Vec<u8>, CheckpointError> {
     let invalid = |reason: String| CheckpointError::InvalidHeader { path: path.into(), reason };
     let mut end = 0;
-    let info = |item: &&Item| {
+    let info = |(_, piece): &(&Item, &Piece)| {
         let start = end;
         // At most what is in memory or mapped, or twice that.
-        end += item.bytes() as usize;
-        let info = TensorInfo {
-            dtype: file_dtype(item.dtype),
-            shape: item.shape.clone(),
-            data_offsets: (start, end),
-        };
-        (item.file_name.clone(), info)
+        end += piece.bytes() as usize;
+        let info =
+            TensorInfo { dtype: piece.dtype, shape: piece.shape.clone(), data_offsets: (start, end) };
+        (piece.name.clone(), info)
     };
-    let metadata = HashMap::from([("format".to_owned(), "pt".to_owned())]);
-    let metadata = Metadata::new(Some(metadata), items.iter().map(info).collect())
+    let metadata = Metadata::new(Some(metadata.clone()), pieces.iter().map(info).collect())
         .map_err(|error| invalid(error.to_string()))?;
     let mut json = serde_json::to_vec(&metadata).map_err(|error| invalid(error.to_string()))?;
     json.resize(json.len().next_multiple_of(ALIGNMENT), b' ');

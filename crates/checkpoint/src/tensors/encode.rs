@@ -38,6 +38,7 @@ impl Tensors {
         }
         if let [stored] = parts
             && stored.role != Role::AfterFirst
+            && self.source(stored).quantized.is_none()
             && self.source(stored).dtype == file_dtype(dtype)
         {
             return Ok(Cow::Borrowed(self.view(stored).bytes));

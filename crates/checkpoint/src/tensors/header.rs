@@ -29,12 +29,15 @@ pub(super) struct Header {
     pub(super) range: Range<usize>,
 }
 
-/// The tensors of the file in the order of their data.
-pub(super) fn read(path: &Path, bytes: &[u8]) -> Result<Vec<Header>, CheckpointError> {
-    Ok(read_all(path, bytes, MAX_HEADER_BYTES)?.1)
+/// What a file of weights says of itself, and its tensors in the order of their data.
+pub(super) fn read(
+    path: &Path,
+    bytes: &[u8],
+) -> Result<(HashMap<String, String>, Vec<Header>), CheckpointError> {
+    read_all(path, bytes, MAX_HEADER_BYTES)
 }
 
-/// What the file says of itself, and its tensors in the order of their data; `limit` bounds the header's bytes.
+/// As [`read`], of any file; `limit` bounds the header's bytes.
 pub(super) fn read_all(
     path: &Path,
     bytes: &[u8],

@@ -3,7 +3,7 @@
 //! Whatever spelling a file uses, tensors are asked for by their bare hub name (see `names`, `layout`). Nothing is
 //! copied until a tensor is read. A file may hold a tensor in halves, or several in one; `read_f32` joins and cuts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -20,12 +20,15 @@ mod numbers;
 mod open;
 mod pickle;
 mod pickle_size;
+mod quantized;
 mod store;
 
 pub use archive::Archive;
 pub(crate) use encode::{file_dtype, torch_dtype};
 pub use numbers::Numbers;
 pub(crate) use open::{INDEX_FILE, OTHER_FORMATS, SINGLE_FILE, WEIGHTS, shard_names};
+pub use quantized::{QuantizedTensor, Storage};
+pub(crate) use quantized::{CODES, Ranges, SCALES, ZEROS};
 pub use safetensors::Dtype;
 
 /// The tensors of a checkpoint.
@@ -35,6 +38,8 @@ pub struct Tensors {
     convention: Convention,
     files: Vec<TensorFile>,
     sources: Vec<Source>,
+    /// What files say of themselves, until it is known which of their tensors are a weight's codes and scales.
+    metadata: HashMap<String, String>,
     /// Parts in row order, by canonical name.
     entries: BTreeMap<String, Vec<Stored>>,
     /// The format that numbers are rounded to when they are read.
@@ -47,13 +52,17 @@ struct TensorFile {
     bytes: Bytes,
 }
 
-/// A tensor of a file.
+/// A tensor of a file, or the codes of one with their scales and zeros.
+#[derive(Debug)]
 pub(crate) struct Source {
     file: usize,
     pub(crate) name: String,
     dtype: Dtype,
+    /// Of codes, that of the weight they stand for.
     pub(crate) shape: Vec<usize>,
     range: Range<usize>,
+    /// Where it is held in codes.
+    pub(crate) quantized: Option<Box<Ranges>>,
 }
 
 /// What a file holds of a canonical tensor.
@@ -121,10 +130,13 @@ impl Tensors {
         Ok(self.numbers(name, shape)?.into_vec())
     }
 
-    /// Whether numbers are rounded to the checkpoint's dtype: they are, where the files hold another.
+    /// Whether numbers are rounded to the checkpoint's dtype: they are, where the files hold another; what codes stand for is not.
     fn rounds(&self, parts: &[Stored]) -> bool {
         let wide = [TorchDtype::Float32, TorchDtype::Float64];
-        self.dtype.is_some_and(|dtype| !wide.contains(&dtype) && !self.all_are(parts, file_dtype(dtype)))
+        let codes = parts.iter().any(|stored| self.source(stored).quantized.is_some());
+        self.dtype.is_some_and(|dtype| {
+            !codes && !wide.contains(&dtype) && !self.all_are(parts, file_dtype(dtype))
+        })
     }
 
     /// Whether all parts are in this format.
@@ -143,6 +155,10 @@ impl Tensors {
                 got: source.shape.clone(),
             });
         }
+        if source.quantized.is_some() {
+            // Twice the codes at most.
+            return Ok(source.shape.iter().product());
+        }
         let view = self.view(stored);
         Ok(view.bytes.len() / convert::width(view)?)
     }
@@ -154,7 +170,8 @@ impl Tensors {
 
     /// Bytes of all tensors in the files.
     pub fn total_bytes(&self) -> u64 {
-        self.sources.iter().map(|source| source.range.len() as u64).sum()
+        let ranges = |source: &Source| source.quantized.as_ref().map_or(0, |ranges| ranges.bytes());
+        self.sources.iter().map(|source| (source.range.len() + ranges(source)) as u64).sum()
     }
 
     /// The dtype of the first floating-point tensor: what Transformers' `dtype="auto"` falls back to.

@@ -56,7 +56,7 @@ impl Drop for Numbers<'_> {
 
 impl Tensors {
     /// The tensor's numbers as f32, row-major, rounded to the checkpoint's dtype; `shape` is the shape that the caller needs.
-    /// Nothing is copied where the file holds them as they are wanted.
+    /// Nothing is copied where the file holds them as they are wanted. Of a weight in codes, the floats it stands for.
     ///
     /// # Errors
     /// No such tensor, another shape, a dtype other than F64, F32, F16 and BF16.
@@ -77,7 +77,7 @@ impl Tensors {
     }
 
     /// How many numbers there are, when all parts fit `shape` and can be read: checked before memory is taken.
-    fn check_parts(&self, parts: &[Stored], shape: &[usize]) -> Result<usize, CheckpointError> {
+    pub(super) fn check_parts(&self, parts: &[Stored], shape: &[usize]) -> Result<usize, CheckpointError> {
         let mut elements = leading_zeros(parts, shape);
         for stored in parts {
             // This cannot overflow, as every part lies in a mapped file.
@@ -119,12 +119,15 @@ impl Tensors {
         let mut values = Vec::with_capacity(elements);
         values.resize(leading_zeros(parts, shape), 0.0);
         for stored in parts {
-            convert::append_f32(self.view(stored), &mut values)?;
+            match self.source(stored).quantized {
+                Some(_) => values.extend(self.read_quantized(stored)?.dequantize()),
+                None => convert::append_f32(self.view(stored), &mut values)?,
+            }
         }
         Ok(values)
     }
 
-    fn file(&self, stored: &Stored) -> &TensorFile {
+    pub(super) fn file(&self, stored: &Stored) -> &TensorFile {
         &self.files[self.source(stored).file]
     }
 }

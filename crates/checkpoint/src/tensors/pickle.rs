@@ -49,6 +49,7 @@ impl Tensors {
                 shape: tensor.shape().to_vec(),
                 range: 0..bytes.len(),
                 name: tensor.name,
+                quantized: None,
             });
             self.files.push(TensorFile { path: path.into(), bytes: Bytes::Held(bytes.into()) });
         }

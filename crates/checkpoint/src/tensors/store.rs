@@ -4,13 +4,13 @@
 //! each tensor gets its place. A canonical tensor that two files' tensors claim is an error.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use super::{Dtype, Source, Stored, TensorFile, Tensors, header};
 use crate::config::{ModelConfig, TorchDtype};
-use crate::error::{CheckpointError, DuplicateTensor};
+use crate::error::{CheckpointError, DuplicateTensor, QuantizedWeight};
 use crate::files::{self, Bytes};
 use crate::layout::TensorSpec;
 use crate::names::{Convention, Place, Role};
@@ -23,6 +23,7 @@ impl Tensors {
             convention,
             files: Vec::new(),
             sources: Vec::new(),
+            metadata: HashMap::new(),
             entries: BTreeMap::new(),
             dtype: None,
         }
@@ -50,7 +51,8 @@ impl Tensors {
         file: TensorFile,
         wanted: impl Fn(&str) -> bool,
     ) -> Result<(), CheckpointError> {
-        let headers = header::read(&file.path, &file.bytes)?;
+        let (metadata, headers) = header::read(&file.path, &file.bytes)?;
+        self.metadata.extend(metadata);
         let index = self.files.len();
         self.files.push(file);
         let wanted = headers.into_iter().filter(|header| wanted(&header.name));
@@ -60,6 +62,7 @@ impl Tensors {
             dtype: header.dtype,
             shape: header.shape,
             range: header.range,
+            quantized: None,
         }));
         Ok(())
     }
@@ -67,6 +70,7 @@ impl Tensors {
     /// Tells the convention of the names and gives every tensor its place.
     pub(super) fn place_all(&mut self, config: &ModelConfig) -> Result<(), CheckpointError> {
         self.convention = Convention::detect(config, self.sources.iter().map(|source| source.name.as_str()));
+        self.join_quantized(config)?;
         for index in 0..self.sources.len() {
             for place in self.convention.places(&self.sources[index].name) {
                 self.insert(index, place)?;
@@ -90,6 +94,7 @@ impl Tensors {
             dtype: Dtype::F32,
             shape: spec.shape.clone(),
             range: range.clone(),
+            quantized: None,
         };
         let stored = Stored { source: self.sources.len(), role: Role::Whole, shape: spec.shape, range };
         self.files.push(TensorFile { path: self.root.clone(), bytes: Bytes::Held(bytes.into()) });
@@ -104,6 +109,16 @@ impl Tensors {
 
     fn insert(&mut self, index: usize, place: Place) -> Result<(), CheckpointError> {
         let source = &self.sources[index];
+        if source.quantized.is_some() && !matches!(place.role, Role::Whole | Role::Part { .. }) {
+            return Err(QuantizedWeight {
+                path: self.files[source.file].path.clone(),
+                tensor: source.name.clone(),
+                what: "its name",
+                expected: "one of Transformers'".into(),
+                got: "one of another project".into(),
+            }
+            .into());
+        }
         let (shape, group, groups) = place.role.cut(&source.shape);
         let length = source.range.len() / groups;
         let start = source.range.start + group * length;

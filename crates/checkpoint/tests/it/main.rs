@@ -14,6 +14,7 @@ mod hostile;
 mod hostile_weights;
 mod loading;
 mod mismatch;
+mod quantized;
 mod read;
 mod save;
 mod shards;

@@ -46,6 +46,9 @@ fn every_fixture_is_saved_as_transformers_saved_it() {
             continue;
         }
         let name = source.file_name().unwrap().to_str().unwrap();
+        if name.ends_with("-int8") || name.ends_with("-int4") {
+            continue; // Scales become f32, see `quantized`.
+        }
         let checkpoint = Checkpoint::open(&source).unwrap();
         let saved = tempdir().unwrap();
         let options = if name.ends_with("-sharded") { shards("36KB") } else { SaveOptions::default() };

@@ -4,10 +4,12 @@
 //! that commands share are groups in `inputs` and `model`.
 
 use super::{
-    Attn, BackboneArgs, Dtype, Function, ModelArgs, PictureArgs, Places, Pool, ProcessorArgs, RunArgs, Size,
-    SourceArgs, values::at_least_one,
+    Attn, BackboneArgs, Dtype, Function, HubArgs, ModelArgs, PictureArgs, Places, Pool, ProcessorArgs, RunArgs, Size,
+    SourceArgs,
+    values::{at_least_one, group_size, lower_precision},
 };
 use clap::{ArgAction, Args, Parser, Subcommand};
+use dinoxide::Precision;
 use std::{ffi::OsString, path::PathBuf};
 
 const EXAMPLES: &str = "\
@@ -18,6 +20,7 @@ Examples:
   dinoxide classify -m my-classifier/ photo.jpg      its labels
   dinoxide info facebook/dinov2-small                what a checkpoint holds
   dinoxide verify golden.safetensors -m my-model/    compare with Transformers
+  dinoxide quantize my-model/ --to int8 -o smaller/  a checkpoint of a quarter of the size
 
 `dinoxide COMMAND --help` tells more. Exit codes: 0 done, 1 the input (also: some inputs failed), 2 a fault of dinoxide.
 Environment: DINOXIDE_MODEL, DINOXIDE_THREADS and DINOXIDE_ISA stand for --model, --threads and --isa; NO_COLOR.";
@@ -67,6 +70,7 @@ pub(crate) enum Command {
     Preprocess(PreprocessArgs),
     Info(InfoArgs),
     Verify(VerifyArgs),
+    Quantize(QuantizeArgs),
     Bench(BenchArgs),
     Cpu(CpuArgs),
     Completions(CompletionsArgs),
@@ -257,9 +261,13 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_delimiter = ',', value_name = "SIZE,…")]
     pub(crate) size: Vec<Size>,
 
-    /// What to compute in: `auto` or `f32`, which are the same today
+    /// Precisions, each as --dtype of other commands: auto, f32, bf16, f16, int8, int4, int4-a8
     #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "DTYPE,…")]
     pub(crate) dtype: Vec<Dtype>,
+
+    /// Inputs of a group of int4 and int4-a8
+    #[arg(long, value_name = "N", default_value_t = Precision::DEFAULT_GROUP_SIZE, value_parser = group_size, allow_negative_numbers = true)]
+    pub(crate) group_size: usize,
 
     /// How attention is computed
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
@@ -279,6 +287,54 @@ pub(crate) struct BenchArgs {
 
     #[command(flatten)]
     pub(crate) source: SourceArgs,
+}
+
+/// Write a checkpoint in lower precision: a folder that opens like any other
+///
+/// Only the weights of linear layers change (attention, MLP, ConvNeXt's pointwise layers, classifier); all else is written in f32.
+/// A row a weight on stdout: its format, bytes before and after, cosine and largest error against the original. Then both models run
+/// on the pictures and are compared. All of that is also in the folder, in quantization_report.json.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  dinoxide quantize facebook/dinov2-small --to int8 -o dinov2-small-int8
+  dinoxide quantize my-model/ --to int4 --group-size 64 -o my-model-int4 photos/
+  dinoxide embed -m dinov2-small-int8 photos/")]
+pub(crate) struct QuantizeArgs {
+    /// Folder, hub id (downloaded once), or `builtin:tiny`
+    #[arg(value_name = "MODEL")]
+    pub(crate) model: OsString,
+
+    /// Pictures, and folders of them, to compare the models on [default: three that are built in]
+    #[arg(value_name = "PICTURE")]
+    pub(crate) pictures: Vec<PathBuf>,
+
+    /// What the weights become: bf16, f16, int8, int4, or int4-a8 (int4, to be run with activations in 8 bits)
+    #[arg(long, value_name = "DTYPE", value_parser = lower_precision)]
+    pub(crate) to: Precision,
+
+    /// Inputs of a group of int4 and int4-a8; the last group of a layer may be shorter [default: 128]
+    #[arg(long, value_name = "N", value_parser = group_size, allow_negative_numbers = true)]
+    pub(crate) group_size: Option<usize>,
+
+    /// Folder to write; it must not be there, or be empty
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+
+    /// Most bytes of one file of weights, such as 5GB
+    #[arg(long, value_name = "SIZE", default_value = "50GB")]
+    pub(crate) max_shard_size: String,
+
+    /// Do not run the models
+    #[arg(long)]
+    pub(crate) no_compare: bool,
+
+    /// The report as one JSON object on stdout, in place of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
 }
 
 /// Instruction set levels found and used, cores, measured speed of arithmetic and memory

@@ -13,9 +13,9 @@ mod values;
 pub(crate) use backbone::BackboneArgs;
 pub(crate) use commands::{
     BenchArgs, ClassifyArgs, Cli, Command, CompletionsArgs, CpuArgs, EmbedArgs, FeaturesArgs, GlobalArgs,
-    InfoArgs, PreprocessArgs, VerifyArgs,
+    InfoArgs, PreprocessArgs, QuantizeArgs, VerifyArgs,
 };
 pub(crate) use inputs::{InputArgs, PictureArgs};
-pub(crate) use model::{ModelArgs, ProcessorArgs, RunArgs, SourceArgs};
+pub(crate) use model::{HubArgs, ModelArgs, ProcessorArgs, RunArgs, SourceArgs};
 pub(crate) use usage::{Parsed, parse};
 pub(crate) use values::{Attn, Colour, Dtype, Function, Places, Pool, Size};

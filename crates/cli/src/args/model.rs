@@ -3,8 +3,12 @@
 //! They are groups that commands put together: where the model is, how it runs, what it sees of a picture. A command has only
 //! the groups that mean something to it, so that no option is taken and ignored.
 
-use super::{Attn, Colour, Dtype, InputArgs, Size, values::at_least_zero};
+use super::{
+    Attn, Colour, Dtype, InputArgs, Size,
+    values::{at_least_zero, group_size},
+};
 use clap::Args;
+use dinoxide::Precision;
 use std::{ffi::OsString, path::PathBuf};
 
 /// Where the model is.
@@ -15,6 +19,14 @@ pub(crate) struct SourceArgs {
     #[arg(short, long, value_name = "ID|DIR")]
     pub(crate) model: Option<OsString>,
 
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
+}
+
+/// Where files of a hub id are looked for.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct HubArgs {
     /// Branch, tag or commit of a hub id [default: main]
     #[arg(long, value_name = "REV")]
     pub(crate) revision: Option<String>,
@@ -39,13 +51,28 @@ pub(crate) struct ModelArgs {
     #[command(flatten)]
     pub(crate) source: SourceArgs,
 
-    /// What to compute in: `auto` (the file's own; f16 and bf16 files as f32) or `f32`
+    /// What the weights of linear layers are held and multiplied in: auto (the file's own), f32, bf16, f16, int8, int4, int4-a8
     #[arg(long, value_name = "DTYPE", default_value = "auto")]
     pub(crate) dtype: Dtype,
+
+    /// Inputs of a group of int4 and int4-a8 [default: 128]
+    #[arg(long, value_name = "N", value_parser = group_size, allow_negative_numbers = true)]
+    pub(crate) group_size: Option<usize>,
 
     /// How attention is computed
     #[arg(long, value_enum, default_value_t, value_name = "KIND")]
     pub(crate) attn: Attn,
+}
+
+impl ModelArgs {
+    /// The precision that is asked, if one is.
+    pub(crate) fn precision(&self) -> Option<Precision> {
+        let in_groups = |precision: Precision| match self.group_size {
+            Some(group_size) => precision.with_group_size(group_size),
+            None => precision,
+        };
+        self.dtype.0.map(in_groups)
+    }
 }
 
 /// What the model sees of a picture.

@@ -1,9 +1,10 @@
 //! The values that options take, and how they are spelled.
 //!
-//! Each type reads one value and says what it expects; a value of a later version (`--dtype int8`) is told from nonsense.
+//! Each type reads one value and says what it expects.
 //! What a value means for a command is decided elsewhere.
 
 use clap::ValueEnum;
+use dinoxide::Precision;
 use std::{fmt, str::FromStr};
 
 /// Largest side of `--size`, in pixels: more than any model here was made for, and its square still counts in 32 bits.
@@ -61,28 +62,23 @@ impl FromStr for Colour {
     }
 }
 
-/// What the model computes in.
+/// What the weights of linear layers are held and multiplied in; nothing is `auto`, the file's own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Dtype {
-    /// The file's own; f16 and bf16 files are computed in f32.
-    #[default]
-    Auto,
-    /// 32-bit floats.
-    F32,
-}
+pub(crate) struct Dtype(pub(crate) Option<Precision>);
+
+/// The names of [`Dtype`], as an error lists them.
+const DTYPES: &str = "`auto`, `f32`, `bf16`, `f16`, `int8`, `int4` or `int4-a8`";
+
+/// Most inputs of a group of 4-bit weights: the widest layer there can be.
+const MAX_GROUP_SIZE: usize = 1 << 20;
 
 impl FromStr for Dtype {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
-            "auto" => Ok(Self::Auto),
-            "f32" => Ok(Self::F32),
-            "bf16" | "f16" | "int8" | "int4" => {
-                Err("cannot be computed in yet: use `f32`, or `auto` (which reads f16 and bf16 files as f32)"
-                    .to_owned())
-            }
-            _ => Err("expected `auto` or `f32`".to_owned()),
+            "auto" => Ok(Self(None)),
+            name => name.parse().map(|precision| Self(Some(precision))).map_err(|_| format!("expected {DTYPES}")),
         }
     }
 }
@@ -144,6 +140,20 @@ impl FromStr for Places {
     }
 }
 
+/// What a checkpoint can be quantised to.
+pub(super) fn lower_precision(text: &str) -> Result<Precision, String> {
+    let lower = text.parse().ok().filter(|precision| *precision != Precision::F32);
+    lower.ok_or_else(|| "expected `bf16`, `f16`, `int8`, `int4` or `int4-a8`".to_owned())
+}
+
+/// Inputs of a group.
+pub(super) fn group_size(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|size| (1..=MAX_GROUP_SIZE).contains(size))
+        .ok_or_else(|| format!("expected a whole number from 1 to {MAX_GROUP_SIZE}"))
+}
+
 /// A whole number from 1.
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a whole number from 1".to_owned())
@@ -189,8 +199,13 @@ mod tests {
     }
 
     #[test]
-    fn a_number_format_of_later_is_told_from_nonsense() {
-        assert!("int8".parse::<Dtype>().unwrap_err().contains("yet"));
-        assert!("f8".parse::<Dtype>().unwrap_err().contains("expected"));
+    fn a_number_format_is_auto_or_a_precision() {
+        assert_eq!("auto".parse(), Ok(Dtype(None)));
+        assert_eq!("int8".parse(), Ok(Dtype(Some(Precision::Int8))));
+        for wrong in ["f8", "", "INT8", "int4_a8"] {
+            assert!(wrong.parse::<Dtype>().unwrap_err().contains("`int4-a8`"), "{wrong}");
+        }
+        assert!(lower_precision("f32").is_err() && lower_precision("bf16").is_ok());
+        assert!(group_size("0").is_err() && group_size("1048577").is_err() && group_size("32") == Ok(32));
     }
 }

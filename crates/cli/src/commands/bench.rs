@@ -15,10 +15,10 @@ use crate::{
     output::{Table, json_line},
     session::Session,
 };
-use dinoxide::{Checkpoint, Inputs, Model, Outputs};
+use dinoxide::{Checkpoint, Inputs, Model, Outputs, Precision};
 use ndarray::Array4;
 use serde::Serialize;
-use std::{fs, time::Instant};
+use std::{ffi::OsStr, fs, time::Instant};
 
 /// Floats of a benchmark's inputs: 1 GiB.
 const MAX_INPUT_FLOATS: usize = 1 << 28;
@@ -66,21 +66,50 @@ pub(super) fn run(args: &BenchArgs, session: &mut Session) -> Result<Exit, CliEr
     }
     let as_table = (session.printer.stdout_is_terminal() || args.profile) && !args.json;
     let mut rows = Vec::new();
-    let model = Model::from_checkpoint(&checkpoint, session.context)?;
-    session.model_detail(&model);
     let (rounds, eager, profile) = (args.rounds, args.attn == Attn::Eager, args.profile);
-    for (size, batch) in combinations(&sizes, &args.batch) {
-        let row = measure(&name.to_string_lossy(), &model, Job { size, batch, rounds, eager, profile })?;
-        if as_table {
-            rows.push(row);
-        } else {
-            session.printer.data(&json_line(&row).map_err(CliError::Stdout)?)?;
+    let mut done = Vec::new();
+    for dtype in &args.dtype {
+        let model = load(args, dtype.0, &name, session)?;
+        let dtype = dtype_of(&model);
+        if done.contains(&dtype) {
+            continue; // `auto` is another's name.
         }
+        session.model_detail(&model);
+        for (size, batch) in combinations(&sizes, &args.batch) {
+            let row = measure(&name.to_string_lossy(), &model, Job { size, batch, rounds, eager, profile })?;
+            if as_table {
+                rows.push(row);
+            } else {
+                session.printer.data(&json_line(&row).map_err(CliError::Stdout)?)?;
+            }
+        }
+        done.push(dtype);
     }
     if as_table {
         session.printer.data(table(&rows).as_bytes())?;
     }
     Ok(Exit::Done)
+}
+
+/// The model in a precision. It is opened for each: the numbers of a file may be rounded for one and not for another.
+fn load(
+    args: &BenchArgs,
+    precision: Option<Precision>,
+    name: &OsStr,
+    session: &Session,
+) -> Result<Model, CliError> {
+    let precision = precision.map(|precision| precision.with_group_size(args.group_size));
+    let checkpoint = options::open_with(precision.into(), name, &args.source.hub, &session.printer)?;
+    Ok(Model::from_checkpoint(&checkpoint, session.run_options(precision))?)
+}
+
+/// What most of a model's linear weights are held in.
+fn dtype_of(model: &Model) -> &'static str {
+    let numbers = |name: &str| -> usize {
+        let linears = model.linears().iter().filter(|linear| linear.precision.name() == name);
+        linears.map(|linear| linear.shape[0] * linear.shape[1]).sum()
+    };
+    Precision::NAMES.into_iter().max_by_key(|name| numbers(name)).unwrap_or("f32")
 }
 
 /// What a row runs.
@@ -145,7 +174,7 @@ fn measure(name: &str, model: &Model, job: Job) -> Result<Row, CliError> {
     Ok(Row {
         model: name.to_owned(),
         family: model.config().model_type(),
-        dtype: "f32",
+        dtype: dtype_of(model),
         isa: model.context().isa().name(),
         threads: model.context().threads(),
         batch,

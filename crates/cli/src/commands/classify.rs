@@ -34,7 +34,7 @@ pub(super) fn run(args: &ClassifyArgs, session: &mut Session) -> Result<Exit, Cl
         let path = checkpoint.tensors().path().to_owned();
         return Err(dinoxide::Error::from(CheckpointError::NoClassifier { path }).into());
     }
-    let classifier = ImageClassifier::from_checkpoint(&checkpoint, session.context)?;
+    let classifier = ImageClassifier::from_checkpoint(&checkpoint, forward.run_options(session))?;
     let labels = Labels {
         config: classifier.config().common().clone(),
         options: ClassifyOptions { top_k: args.top_k, function_to_apply: function(args.function) },

@@ -26,7 +26,7 @@ pub(super) fn run(args: &EmbedArgs, session: &mut Session) -> Result<Exit, CliEr
     let vectors = Vectors { pool: args.pool.into(), normalize: args.normalize, writer };
     forward.leave_labels(session);
     let checkpoint = forward.open(session)?;
-    let model = bare_model(&checkpoint, session)?;
+    let model = bare_model(&checkpoint, forward.run_options(session))?;
     forward.run((&checkpoint, &model), FileOptions::plain(), output, vectors, session)
 }
 

@@ -14,7 +14,7 @@ use crate::{
     printer::Printer,
     session::{Session, Tally},
 };
-use dinoxide::{Checkpoint, FileOptions, Labels, Model, ModelError, Runner, config::ModelConfig};
+use dinoxide::{Checkpoint, FileOptions, Labels, Model, ModelError, RunOptions, Runner, config::ModelConfig};
 use ndarray::{Array, Dimension};
 use std::{ffi::OsString, path::Path};
 
@@ -54,12 +54,12 @@ pub(super) trait Take {
 ///
 /// # Errors
 /// As [`Model::from_checkpoint`]; a checkpoint that can only be used as a backbone.
-pub(super) fn bare_model(checkpoint: &Checkpoint, session: &Session) -> Result<Model, CliError> {
+pub(super) fn bare_model(checkpoint: &Checkpoint, options: RunOptions) -> Result<Model, CliError> {
     let is_convnext = matches!(checkpoint.config(), ModelConfig::DINOv3ConvNext(_));
     if is_convnext && !checkpoint.tensors().contains(CONVNEXT_NORM) {
         return Err(dinoxide::Error::from(ModelError::NoFinalNorm).into());
     }
-    Ok(Model::from_checkpoint(checkpoint, session.context)?)
+    Ok(Model::from_checkpoint(checkpoint, options)?)
 }
 
 /// Whether no value is infinite or not a number.
@@ -129,7 +129,16 @@ impl<'a> Forward<'a> {
     /// # Errors
     /// As [`options::open`].
     pub(super) fn open(&self, session: &Session) -> Result<Checkpoint, CliError> {
-        options::open(&self.name, &self.args.model.source, &session.printer)
+        let model = &self.args.model;
+        if model.group_size.is_some() && model.precision().is_none_or(|asked| asked.group_size().is_none()) {
+            session.printer.warning("--group-size: no effect but with --dtype int4 or int4-a8");
+        }
+        options::open_with(model.precision().into(), &self.name, &model.source.hub, &session.printer)
+    }
+
+    /// How what is run is built of the checkpoint.
+    pub(super) fn run_options(&self, session: &Session) -> RunOptions {
+        session.run_options(self.args.model.precision())
     }
 
     /// Runs what was made of the checkpoint, and hands on what it gives. `asks` are the outputs that are wanted; the rest of it comes

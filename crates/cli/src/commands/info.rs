@@ -16,7 +16,7 @@ use crate::{
     text,
 };
 use dinoxide::{
-    Checkpoint, ImageProcessor,
+    Checkpoint, ImageProcessor, Precision, TensorSpec,
     config::{ModelConfig, ProblemType},
     layout,
 };
@@ -46,6 +46,11 @@ struct Report {
     /// What the processor makes of a picture, where that is one size.
     processor_size: Option<[usize; 2]>,
     dtype: Option<String>,
+    /// What the weights of linear layers are held in, as `--dtype` names it; `mixed` where they differ.
+    precision: &'static str,
+    /// Inputs of a group of 4-bit weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group_size: Option<usize>,
     file_bytes: u64,
     stages: Vec<String>,
     /// Of each stage.
@@ -97,6 +102,7 @@ fn report(name: &str, checkpoint: &Checkpoint, size: Option<Size>) -> Report {
     let cost = cost::cost(config, size);
     let parameters = layout::parameter_count(config);
     let licence = licence::of(checkpoint);
+    let precision = precision(checkpoint);
     Report {
         model: name.to_owned(),
         family: config.model_type(),
@@ -108,6 +114,8 @@ fn report(name: &str, checkpoint: &Checkpoint, size: Option<Size>) -> Report {
         image_size: pair(image_size),
         processor_size: seen.map(pair),
         dtype: checkpoint.file_dtype().map(|dtype| format!("{dtype:?}").to_lowercase()),
+        precision: precision.map_or("mixed", Precision::name),
+        group_size: precision.and_then(Precision::group_size),
         file_bytes: checkpoint.total_bytes(),
         stages: config.stage_names(),
         channels: config.num_features(),
@@ -124,10 +132,41 @@ fn report(name: &str, checkpoint: &Checkpoint, size: Option<Size>) -> Report {
             size: pair(size),
             method: FORMULA,
             flops: cost.flops,
-            weight_bytes: parameters.saturating_mul(4),
+            weight_bytes: weight_bytes(checkpoint),
             activation_bytes: cost.activation_bytes,
         },
     }
+}
+
+/// What the linear layers are held in when nothing is asked; nothing where they differ.
+fn precision(checkpoint: &Checkpoint) -> Option<Precision> {
+    let held = linears(checkpoint.config()).map(|spec| Precision::of_tensor(checkpoint, &spec.name));
+    let mut all: Vec<_> = held.collect();
+    all.dedup();
+    match all[..] {
+        [] => Some(Precision::F32),
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+/// The weights of the linear layers, without the classifier's.
+fn linears(config: &ModelConfig) -> impl Iterator<Item = TensorSpec> {
+    layout::tensor_specs(config).into_iter().filter(TensorSpec::is_linear_weight)
+}
+
+/// Bytes of the weights as they are held when nothing is asked, without the classifier's: all but linear layers in f32.
+fn weight_bytes(checkpoint: &Checkpoint) -> u64 {
+    let config = checkpoint.config();
+    let held = |spec: TensorSpec| {
+        let precision = Precision::of_tensor(checkpoint, &spec.name);
+        let [rows, columns] = [0, 1].map(|axis| spec.shape.get(axis).copied().unwrap_or(0));
+        (spec.elements(), precision.storage().weight_bytes([rows, columns]))
+    };
+    let (elements, bytes) = linears(config).map(held).fold((0_u64, 0_u64), |sum, one| {
+        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
+    });
+    layout::parameter_count(config).saturating_sub(elements).saturating_mul(4).saturating_add(bytes)
 }
 
 /// Says what is wrong with a classifier that is there; the model works without it.
@@ -180,14 +219,19 @@ fn table(report: &Report) -> String {
     };
     let picture = &report.picture;
     let memory = format!(
-        "{} of weights (f32), {} for a picture of {} ({FORMULA})",
+        "{} of weights ({}), {} for a picture of {} ({FORMULA})",
         text::bytes(picture.weight_bytes),
+        report.precision,
         text::bytes(picture.activation_bytes),
         by(picture.size)
     );
     let flops =
         format!("{:.2} GFLOP for a picture of {} ({FORMULA})", picture.flops as f64 / 1e9, by(picture.size));
-    let dtype = report.dtype.as_deref().unwrap_or("none");
+    let mut dtype = report.dtype.clone().unwrap_or_else(|| "none".to_owned());
+    if report.precision != dtype {
+        let groups = report.group_size.map(|size| format!(" in groups of {size}")).unwrap_or_default();
+        dtype = format!("{dtype}, linear layers {}{groups}", report.precision);
+    }
     let rows = [
         ("model", report.model.clone()),
         ("family", report.family.to_owned()),

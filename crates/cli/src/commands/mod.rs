@@ -13,6 +13,7 @@ mod forward;
 mod info;
 mod measured;
 mod preprocess;
+mod quantize;
 mod verify;
 
 use crate::{args::Command, error::CliError, exit::Exit, session::Session};
@@ -29,6 +30,7 @@ pub(crate) fn run(command: &Command, session: &mut Session) -> Result<Exit, CliE
         Command::Preprocess(args) => preprocess::run(args, session),
         Command::Info(args) => info::run(args, session),
         Command::Verify(args) => verify::run(args, session),
+        Command::Quantize(args) => quantize::run(args, session),
         Command::Bench(args) => bench::run(args, session),
         Command::Cpu(args) => cpu::run(args, session),
         Command::Completions(args) => completions::run(args, session),

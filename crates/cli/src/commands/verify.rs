@@ -8,7 +8,7 @@ use crate::{
     args::{Attn, VerifyArgs},
     error::CliError,
     exit::Exit,
-    options,
+    options::{self, Wishes},
     output::Table,
     session::Session,
     text,
@@ -21,9 +21,10 @@ pub(super) fn run(args: &VerifyArgs, session: &mut Session) -> Result<Exit, CliE
         golden = golden.with_eager_attention();
     }
     let name = options::model_name(&args.model.source, &session.env);
-    let overrides = golden.overrides()?;
-    let checkpoint = options::open_with(overrides, &name, &args.model.source, &session.printer)?;
-    let model = Model::from_checkpoint(&checkpoint, session.context)?;
+    let precision = args.model.precision();
+    let wishes = Wishes { overrides: golden.overrides()?, precision };
+    let checkpoint = options::open_with(wishes, &name, &args.model.source.hub, &session.printer)?;
+    let model = Model::from_checkpoint(&checkpoint, session.run_options(precision))?;
     session.model_detail(&model);
     let named = another_type(&golden, model.config());
     let of_another = |why: &str| {

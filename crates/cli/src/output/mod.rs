@@ -4,6 +4,7 @@
 //! picture (`jsonl`, `npy`, `parquet`, and a tensor). `table` is for stdout on a terminal.
 
 mod file;
+mod folder;
 mod jsonl;
 mod npy;
 mod parquet;
@@ -12,6 +13,7 @@ mod tensors;
 mod vectors;
 
 pub(crate) use file::{OutputFile, check_extension};
+pub(crate) use folder::OutputFolder;
 pub(crate) use jsonl::{LineWriter, Row, json_line};
 pub(crate) use table::Table;
 pub(crate) use tensors::{Planned, TensorWriter};

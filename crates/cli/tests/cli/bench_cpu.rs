@@ -55,9 +55,9 @@ fn bench_takes_the_size_that_the_processor_gives() {
     );
 }
 
-/// They are the same today, so asked for together they are one row.
+/// They are the same for a file in f32, so asked for together they are one row.
 #[test]
-fn bench_computes_in_f32_whatever_of_it_is_asked_for() {
+fn bench_runs_what_two_names_mean_once() {
     for dtype in ["auto", "f32", "auto,f32"] {
         let words = format!("bench -m builtin:tiny --size 28 --rounds 1 --dtype {dtype} --attn eager");
         let rows = run(&words, &[]).ok();

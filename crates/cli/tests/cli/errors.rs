@@ -74,11 +74,6 @@ fn a_wrong_command_line_is_one_line_and_a_hint() {
              16384, such as 224 or 224x448\n",
         ),
         (
-            "embed x --dtype int8",
-            "error: invalid value 'int8' for '--dtype <DTYPE>': cannot be computed in yet: use `f32`, or `auto` (which \
-             reads f16 and bf16 files as f32)\n",
-        ),
-        (
             "embed x --batch -1",
             "error: invalid value '-1' for '--batch <N>': expected a whole number, 0 or more\n",
         ),

@@ -38,7 +38,8 @@ pub(crate) fn checkpoints() -> Vec<String> {
 
 /// Those whose weights are not rounded.
 pub(crate) fn f32_checkpoints() -> Vec<String> {
-    checkpoints().into_iter().filter(|name| !name.ends_with("bf16") && !name.ends_with("f16")).collect()
+    let rounded = ["bf16", "f16", "int8", "int4"];
+    checkpoints().into_iter().filter(|name| !rounded.iter().any(|suffix| name.ends_with(suffix))).collect()
 }
 
 /// The fixture that a copy of its weights in other files belongs to: `dinov2` for `dinov2-sharded`.

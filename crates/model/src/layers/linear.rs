@@ -1,6 +1,6 @@
 //! `y = x·Wᵀ + b`: a weight [out, in], packed at load, and its bias.
 
-use crate::{ModelError, weights::Weights};
+use crate::{ModelError, layers::packing, weights::Weights};
 use dinoxide_kernels::{Epilogue, MatMut, MatRef, PackedWeight, gemm};
 
 /// A linear layer.
@@ -19,14 +19,14 @@ pub(crate) struct LinearShape {
 }
 
 impl Linear {
-    /// Reads `weight` [outputs, inputs] and, when there is one, `bias` [outputs].
+    /// Reads `weight` [outputs, inputs], in the precision of the load, and, when there is one, `bias` [outputs].
     pub(crate) fn load(weights: &Weights<'_>, shape: LinearShape) -> Result<Self, ModelError> {
-        let weight = weights.numbers("weight", &[shape.outputs, shape.inputs])?;
+        let weight = packing::pack(std::slice::from_ref(weights), &[shape])?;
         let bias = shape.bias.then(|| weights.read("bias", &[shape.outputs])).transpose()?;
-        Ok(Self::new(weights, &weight, shape, bias))
+        Ok(Self { weight, bias })
     }
 
-    /// From a weight [outputs, inputs] already in memory.
+    /// From a weight [outputs, inputs] already in memory, in f32: that of a convolution.
     pub(crate) fn new(
         weights: &Weights<'_>,
         weight: &[f32],
@@ -39,18 +39,14 @@ impl Linear {
     /// Several linear layers over the same input as one: their outputs lie side by side. A layer without bias
     /// has a bias of zeros.
     pub(crate) fn load_fused(weights: &[Weights<'_>], shapes: &[LinearShape]) -> Result<Self, ModelError> {
-        let (mut parts, mut bias) = (Vec::new(), Vec::new());
+        let mut bias = Vec::new();
         for (weights, shape) in weights.iter().zip(shapes) {
-            parts.push(weights.numbers("weight", &[shape.outputs, shape.inputs])?);
             match shape.bias {
                 true => bias.extend(weights.read("bias", &[shape.outputs])?),
                 false => bias.resize(bias.len() + shape.outputs, 0.0),
             }
         }
-        let (inputs, outputs) = (shapes[0].inputs, bias.len());
-        let parts: Vec<&[f32]> = parts.iter().map(|part| &**part).collect();
-        let weight = PackedWeight::pack_stacked(weights[0].context(), &parts, outputs, inputs);
-        Ok(Self { weight, bias: shapes.iter().any(|shape| shape.bias).then_some(bias) })
+        Ok(Self { weight: packing::pack(weights, shapes)?, bias: shapes.iter().any(|shape| shape.bias).then_some(bias) })
     }
 
     /// Output features.

@@ -10,6 +10,7 @@ pub(crate) mod layer_norm;
 pub(crate) mod linear;
 pub(crate) mod mask_token;
 pub(crate) mod mlp;
+pub(crate) mod packing;
 pub(crate) mod patch_embed;
 pub(crate) mod position_table;
 pub(crate) mod prefix;

@@ -18,7 +18,7 @@ pub(super) fn run(work: Work<'_>, session: &mut Session) -> Result<Exit, CliErro
     let Work { args, forward, checkpoint, asks, mut file } = work;
     check_form(&args.backbone, checkpoint.config(), session)?;
     let stages = ordered(&args.backbone, &checkpoint.config().stage_names());
-    let mut backbone = Backbone::new(Model::from_checkpoint(&checkpoint, session.context)?)?;
+    let mut backbone = Backbone::new(Model::from_checkpoint(&checkpoint, forward.run_options(session))?)?;
     if let Some((option, names, indices)) = stages {
         let chosen = backbone.with_stages(names.as_deref(), indices.as_deref());
         backbone = chosen.map_err(|error| CliError::of_option(option, error))?;

@@ -12,7 +12,7 @@ use dinoxide::Outputs;
 
 pub(super) fn run(work: Work<'_>, session: &mut Session) -> Result<Exit, CliError> {
     let Work { args, forward, checkpoint, asks, file } = work;
-    let model = bare_model(&checkpoint, session)?;
+    let model = bare_model(&checkpoint, forward.run_options(session))?;
     forward.run((&checkpoint, &model), asks, Some(&args.output), Bare(file), session)
 }
 

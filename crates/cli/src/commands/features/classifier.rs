@@ -16,7 +16,7 @@ use ndarray::{Array2, ArrayView2};
 
 pub(super) fn run(work: Work<'_>, session: &mut Session) -> Result<Exit, CliError> {
     let Work { args, forward, checkpoint, asks, file } = work;
-    let classifier = ImageClassifier::from_checkpoint(&checkpoint, session.context)
+    let classifier = ImageClassifier::from_checkpoint(&checkpoint, forward.run_options(session))
         .map_err(|error| CliError::of_option("--logits", error))?;
     let labels = forward.labels();
     let losses = labels.map(|labels| Losses { classifier: &classifier, labels, logits: Vec::new() });

@@ -1,0 +1,248 @@
+//! The weights of one or several linear layers over the same input, packed as one in the precision that was asked, or in that of the
+//! file.
+//!
+//! Codes that the file holds are taken as they are; others are made of its floats. What the precision cannot hold (a weight beyond
+//! f16, one that is not finite in codes) leaves the layer in f32, and the report says so.
+
+use crate::{LinearPrecision, ModelError, Precision, PrecisionNote, layers::linear::LinearShape, weights::Weights};
+use dinoxide_checkpoint::{Numbers, QuantizedTensor};
+use dinoxide_kernels::{Context, Int4Weight, Int8Weight, PackedWeight};
+
+/// From here on, a number rounds to f16's infinity: half a step beyond its largest, 65504.
+const BEYOND_F16: f32 = 65520.0;
+
+/// Reads and packs `weight` [outputs, inputs] of each place; all have as many inputs.
+pub(crate) fn pack(places: &[Weights<'_>], shapes: &[LinearShape]) -> Result<PackedWeight, ModelError> {
+    let stack = Stack { places, shapes };
+    let (asked, note) = stack.asked();
+    let packed = match asked {
+        Precision::F32 => Err(note),
+        Precision::Bf16 => Ok((stack.bf16()?, None)),
+        Precision::F16 => stack.f16()?,
+        Precision::Int8 => stack.int8()?,
+        Precision::Int4 { group_size } => stack.int4(group_size, false)?,
+        Precision::Int4A8 { group_size } => stack.int4(group_size, true)?,
+    };
+    let (packed, used, note) = match packed {
+        Ok((packed, note)) => (packed, asked, note),
+        Err(note) => (stack.f32()?, Precision::F32, note),
+    };
+    stack.report(&packed, used, note);
+    Ok(packed)
+}
+
+/// A packed weight and what is to be said of it; or why it has to be f32.
+type Packed = Result<(PackedWeight, Option<PrecisionNote>), Option<PrecisionNote>>;
+
+/// Weights that are packed together: their outputs lie side by side.
+struct Stack<'a, 'w> {
+    places: &'a [Weights<'w>],
+    shapes: &'a [LinearShape],
+}
+
+impl<'w> Stack<'_, 'w> {
+    /// What is asked of these weights; without a wish, what the file holds all of them in.
+    fn asked(&self) -> (Precision, Option<PrecisionNote>) {
+        let (asked, int8_activations) = self.places[0].precision();
+        if let Some(asked) = asked {
+            return (asked, None);
+        }
+        let held = |place: &Weights<'_>| place.storage("weight");
+        match held(&self.places[0]) {
+            Some(first) if self.places.iter().all(|place| held(place) == Some(first)) => {
+                (Precision::of(first, int8_activations), None)
+            }
+            _ => (Precision::F32, Some(PrecisionNote::MixedParts)),
+        }
+    }
+
+    fn context(&self) -> &'w Context {
+        self.places[0].context()
+    }
+
+    fn inputs(&self) -> usize {
+        self.shapes[0].inputs
+    }
+
+    fn outputs(&self) -> usize {
+        self.shapes.iter().map(|shape| shape.outputs).sum()
+    }
+
+    /// Each place with the shape of its weight.
+    fn parts(&self) -> impl Iterator<Item = (&Weights<'w>, [usize; 2])> {
+        self.places.iter().zip(self.shapes.iter().map(|shape| [shape.outputs, shape.inputs]))
+    }
+
+    fn numbers(&self) -> Result<Vec<Numbers<'w>>, ModelError> {
+        self.parts().map(|(place, shape)| place.numbers("weight", &shape)).collect()
+    }
+
+    fn f32(&self) -> Result<PackedWeight, ModelError> {
+        let numbers = self.numbers()?;
+        let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
+        Ok(PackedWeight::pack_stacked(self.context(), &parts, self.outputs(), self.inputs()))
+    }
+
+    fn bf16(&self) -> Result<PackedWeight, ModelError> {
+        let numbers = self.numbers()?;
+        let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
+        Ok(kernels::pack_bf16(self.context(), &parts, self.outputs(), self.inputs()))
+    }
+
+    fn f16(&self) -> Result<Packed, ModelError> {
+        let numbers = self.numbers()?;
+        let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
+        if let Some(largest) = parts.iter().filter_map(|part| beyond_f16(part)).reduce(f32::max) {
+            return Ok(Err(Some(PrecisionNote::BeyondF16 { largest })));
+        }
+        Ok(Ok((kernels::pack_f16(self.context(), &parts, self.outputs(), self.inputs()), None)))
+    }
+
+    fn int8(&self) -> Result<Packed, ModelError> {
+        let mut weights = Vec::new();
+        for (place, shape) in self.parts() {
+            match int8(place, shape)? {
+                Some(parts) => weights.extend(parts),
+                None => return Ok(Err(Some(PrecisionNote::NotFinite))),
+            }
+        }
+        Ok(Ok((kernels::pack_int8(self.context(), &weights), None)))
+    }
+
+    fn int4(&self, group_size: usize, int8_activations: bool) -> Result<Packed, ModelError> {
+        if group_size == 0 {
+            return Err(ModelError::GroupSize { got: group_size });
+        }
+        let mut weights = Vec::new();
+        for (place, shape) in self.parts() {
+            match int4(place, shape, group_size)? {
+                Some(parts) => weights.extend(parts),
+                None => return Ok(Err(Some(PrecisionNote::NotFinite))),
+            }
+        }
+        let inputs = self.inputs() % group_size;
+        let note = (inputs > 0).then_some(PrecisionNote::ShorterGroup { inputs });
+        Ok(Ok((kernels::pack_int4(self.context(), &weights, int8_activations), note)))
+    }
+
+    /// Enters what became of each weight.
+    fn report(&self, packed: &PackedWeight, precision: Precision, note: Option<PrecisionNote>) {
+        let outputs = self.outputs().max(1) as u64;
+        for (place, shape) in self.parts() {
+            let [rows, columns] = shape.map(|side| side as u64);
+            place.report(LinearPrecision {
+                name: place.name("weight"),
+                shape,
+                precision,
+                note,
+                bytes_f32: 4 * rows * columns,
+                bytes: packed.bytes() as u64 * rows / outputs,
+            });
+        }
+    }
+}
+
+/// The codes of a weight: the file's own, else made of its floats; nothing where one of these is not finite.
+fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>>, ModelError> {
+    let [n, k] = shape;
+    if let Some(tensors) = place.quantized("weight", &shape)? {
+        let weight = |tensor| match tensor {
+            QuantizedTensor::Int8 { codes, scales, .. } => Some(Int8Weight::new(codes, scales, k)),
+            QuantizedTensor::Int4 { .. } => None,
+        };
+        if let Some(weights) = tensors.into_iter().map(weight).collect() {
+            return Ok(Some(weights));
+        }
+    }
+    let weight = place.numbers("weight", &shape)?;
+    Ok(all_finite(&weight).then(|| vec![Int8Weight::quantize(place.context(), &weight, n, k)]))
+}
+
+/// As [`int8`], in groups of `group`; the file's own codes serve where they are in such groups.
+fn int4(place: &Weights<'_>, shape: [usize; 2], group: usize) -> Result<Option<Vec<Int4Weight>>, ModelError> {
+    let [n, k] = shape;
+    if let Some(tensors) = place.quantized("weight", &shape)? {
+        let weight = |tensor| match tensor {
+            QuantizedTensor::Int4 { shape: [n, k], group_size, codes, scales, zeros }
+                if group_size == group =>
+            {
+                Some(Int4Weight::new(codes, (scales, zeros), (n, k), group))
+            }
+            _ => None,
+        };
+        if let Some(weights) = tensors.into_iter().map(weight).collect() {
+            return Ok(Some(weights));
+        }
+    }
+    let weight = place.numbers("weight", &shape)?;
+    Ok(all_finite(&weight).then(|| vec![Int4Weight::quantize(place.context(), &weight, (n, k), group)]))
+}
+
+/// Bits of a float but its sign: as numbers in the order of magnitudes.
+fn magnitude(value: f32) -> u32 {
+    value.abs().to_bits()
+}
+
+pub(crate) fn all_finite(values: &[f32]) -> bool {
+    values.iter().fold(0, |most, value| magnitude(*value).max(most)) < f32::INFINITY.to_bits()
+}
+
+/// The largest magnitude of a number that is not infinite.
+fn largest_finite(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |most: f32, value| if value.is_finite() { most.max(value.abs()) } else { most })
+}
+
+/// The largest magnitude, where f16 cannot hold it.
+pub(crate) fn beyond_f16(values: &[f32]) -> Option<f32> {
+    Some(largest_finite(values)).filter(|largest| *largest >= BEYOND_F16)
+}
+
+/// Until kernels compute in these formats: the floats that each stands for, in f32.
+mod kernels {
+    use super::{Context, Int4Weight, Int8Weight, PackedWeight};
+    use half::{bf16, f16};
+
+    pub(super) fn pack_bf16(ctx: &Context, parts: &[&[f32]], n: usize, k: usize) -> PackedWeight {
+        rounded(ctx, parts, (n, k), |value| bf16::from_f32(value).to_f32())
+    }
+
+    pub(super) fn pack_f16(ctx: &Context, parts: &[&[f32]], n: usize, k: usize) -> PackedWeight {
+        rounded(ctx, parts, (n, k), |value| f16::from_f32(value).to_f32())
+    }
+
+    fn rounded(
+        ctx: &Context,
+        parts: &[&[f32]],
+        (n, k): (usize, usize),
+        round: fn(f32) -> f32,
+    ) -> PackedWeight {
+        let all: Vec<f32> = parts.iter().flat_map(|part| part.iter().map(|value| round(*value))).collect();
+        PackedWeight::pack(ctx, &all, n, k)
+    }
+
+    pub(super) fn pack_int8(ctx: &Context, weights: &[Int8Weight]) -> PackedWeight {
+        let (n, k) = (weights.iter().map(Int8Weight::n).sum(), weights[0].k());
+        let all: Vec<f32> = weights.iter().flat_map(Int8Weight::dequantize).collect();
+        PackedWeight::pack(ctx, &all, n, k)
+    }
+
+    pub(super) fn pack_int4(ctx: &Context, weights: &[Int4Weight], _int8_activations: bool) -> PackedWeight {
+        let (n, k) = (weights.iter().map(Int4Weight::n).sum(), weights[0].k());
+        let all: Vec<f32> = weights.iter().flat_map(Int4Weight::dequantize).collect();
+        PackedWeight::pack(ctx, &all, n, k)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_finite_and_what_f16_cannot_hold_is_found() {
+        assert!(all_finite(&[0.0, -1.0, f32::MAX]) && all_finite(&[]));
+        assert!(!all_finite(&[0.0, f32::NEG_INFINITY]) && !all_finite(&[-f32::NAN, 1.0]));
+        assert_eq!(beyond_f16(&[65519.0, -1.0, f32::INFINITY, f32::NAN]), None);
+        assert_eq!(beyond_f16(&[-65520.0, 1.0]), Some(65520.0));
+        assert!(half::f16::from_f32(65519.0).is_finite() && half::f16::from_f32(65520.0).is_infinite());
+    }
+}
