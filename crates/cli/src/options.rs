@@ -258,8 +258,7 @@ mod tests {
 
     #[test]
     fn the_model_is_typed_or_set_or_the_default() {
-        let mut source =
-            SourceArgs { model: None, hub: HubArgs::default() };
+        let mut source = SourceArgs { model: None, hub: HubArgs::default() };
         let env = Env { model: Some("set".into()), ..Env::default() };
         assert_eq!(model_name(&source, &Env::default()), "facebook/dinov2-small");
         assert_eq!(model_name(&source, &env), "set");

@@ -37,11 +37,15 @@ impl Session {
                 self.printer.detail(|| format!("{name}: {precision}, {before} in f32, {after} here{note}"));
             }
         }
-        let left = model.linears().iter().filter(|linear| model.precision().is_some_and(|asked| asked != linear.precision));
+        let left = model
+            .linears()
+            .iter()
+            .filter(|linear| model.precision().is_some_and(|asked| asked != linear.precision));
         let count = left.count();
         if count > 0 {
             let layers = text::count(count, "layer");
-            self.printer.warning(&format!("{layers} could not be held as was asked and are f32: -v tells which"));
+            self.printer
+                .warning(&format!("{layers} could not be held as was asked and are f32: -v tells which"));
         }
     }
 }

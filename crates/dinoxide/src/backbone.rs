@@ -1,8 +1,8 @@
 //! A model as a backbone of another: feature maps of chosen stages.
 
 use crate::{
-    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, RunOptions, Runner, SaveOptions,
-    pretrained::Pretrained, source,
+    BackboneOptions, BackboneOutputs, Error, Head, Inputs, LoadOptions, Model, RunOptions, Runner,
+    SaveOptions, pretrained::Pretrained, source,
 };
 use dinoxide_checkpoint::{
     Checkpoint,

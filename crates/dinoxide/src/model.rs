@@ -1,7 +1,8 @@
 //! The bare model, ready to run: weights packed, threads started.
 
 use crate::{
-    Error, Head, Inputs, LoadOptions, Outputs, RunOptions, Runner, SaveOptions, pretrained::Pretrained, source,
+    Error, Head, Inputs, LoadOptions, Outputs, RunOptions, Runner, SaveOptions, pretrained::Pretrained,
+    source,
 };
 use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
 use dinoxide_kernels::Context;

@@ -115,12 +115,16 @@ impl Reference {
         for (pixels, want) in self.pixels.iter().zip(&self.outputs) {
             let got = run(model, pixels)?;
             cls.add(want.pooler_output.view().into_dyn(), got.pooler_output.view().into_dyn(), 1);
-            let tokens = |outputs: &Outputs| outputs.last_hidden_state.slice_axis(Axis(1), (outputs.prefix..).into()).to_owned();
+            let tokens = |outputs: &Outputs| {
+                outputs.last_hidden_state.slice_axis(Axis(1), (outputs.prefix..).into()).to_owned()
+            };
             patches.add(tokens(want).view().into_dyn(), tokens(&got).view().into_dyn(), 2);
             let states = want.hidden_states.iter().flat_map(|states| states.iter());
             // The first is what goes in.
             for (place, want) in states.filter(|(place, _)| *place > 0) {
-                let Some(got) = got.hidden_states.as_ref().and_then(|states| states.get(place)) else { continue };
+                let Some(got) = got.hidden_states.as_ref().and_then(|states| states.get(place)) else {
+                    continue;
+                };
                 layers.resize_with(layers.len().max(place), Differences::default);
                 // Tokens [B, S, D]; a map [B, C, H, W].
                 let axis = if want.ndim() == 4 { 1 } else { 2 };

@@ -34,7 +34,8 @@ impl Classifier {
         let (config, load) = (checkpoint.config(), Load::new(ctx, checkpoint, precision));
         let (inputs, outputs) = (2 * config.hidden_size(), config.common().num_labels());
         let shape = LinearShape { inputs, outputs, bias: true };
-        let linear = (outputs > 0).then(|| Linear::load(&load.weights().at("classifier"), shape)).transpose()?;
+        let linear =
+            (outputs > 0).then(|| Linear::load(&load.weights().at("classifier"), shape)).transpose()?;
         Ok(Self { linear, precision: load.into_linears().pop() })
     }
 

@@ -19,8 +19,8 @@ mod dinov3_convnext;
 mod dinov3_vit;
 mod family;
 mod overrides;
-mod quantization;
 pub(crate) mod python_json;
+mod quantization;
 mod size;
 mod write;
 

@@ -61,8 +61,7 @@ fn header(
         let start = end;
         // At most what is in memory or mapped, or twice that.
         end += piece.bytes() as usize;
-        let info =
-            TensorInfo { dtype: piece.dtype, shape: piece.shape.clone(), data_offsets: (start, end) };
+        let info = TensorInfo { dtype: piece.dtype, shape: piece.shape.clone(), data_offsets: (start, end) };
         (piece.name.clone(), info)
     };
     let metadata = Metadata::new(Some(metadata.clone()), pieces.iter().map(info).collect())

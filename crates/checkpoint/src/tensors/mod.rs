@@ -27,8 +27,8 @@ pub use archive::Archive;
 pub(crate) use encode::{file_dtype, torch_dtype};
 pub use numbers::Numbers;
 pub(crate) use open::{INDEX_FILE, OTHER_FORMATS, SINGLE_FILE, WEIGHTS, shard_names};
-pub use quantized::{QuantizedTensor, Storage};
 pub(crate) use quantized::{CODES, Ranges, SCALES, ZEROS};
+pub use quantized::{QuantizedTensor, Storage};
 pub use safetensors::Dtype;
 
 /// The tensors of a checkpoint.
@@ -134,9 +134,8 @@ impl Tensors {
     fn rounds(&self, parts: &[Stored]) -> bool {
         let wide = [TorchDtype::Float32, TorchDtype::Float64];
         let codes = parts.iter().any(|stored| self.source(stored).quantized.is_some());
-        self.dtype.is_some_and(|dtype| {
-            !codes && !wide.contains(&dtype) && !self.all_are(parts, file_dtype(dtype))
-        })
+        self.dtype
+            .is_some_and(|dtype| !codes && !wide.contains(&dtype) && !self.all_are(parts, file_dtype(dtype)))
     }
 
     /// Whether all parts are in this format.

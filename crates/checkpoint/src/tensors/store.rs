@@ -4,8 +4,8 @@
 //! each tensor gets its place. A canonical tensor that two files' tensors claim is an error.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap};
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::{Dtype, Source, Stored, TensorFile, Tensors, header};

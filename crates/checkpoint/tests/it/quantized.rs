@@ -35,9 +35,10 @@ impl Files {
         let bytes = fs::read(dir.join("model.safetensors")).unwrap();
         let (_, header) = SafeTensors::read_metadata(&bytes).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
-        let tensors = file.tensors().into_iter().map(|(name, view)| {
-            (name, (view.dtype(), view.shape().to_vec(), view.data().to_vec()))
-        });
+        let tensors = file
+            .tensors()
+            .into_iter()
+            .map(|(name, view)| (name, (view.dtype(), view.shape().to_vec(), view.data().to_vec())));
         Self {
             config: serde_json::from_slice(&fs::read(dir.join("config.json")).unwrap()).unwrap(),
             metadata: header.metadata().clone().unwrap(),
@@ -119,7 +120,10 @@ fn without_metadata_the_config_tells_the_class() {
         assert_eq!(codes(&files.open().unwrap()), want);
         files.config.as_object_mut().unwrap().remove("quantization_config");
         let error = files.open().unwrap_err().to_string();
-        assert!(error.contains("its class must be in the metadata or in `quantization_config`, got none"), "{error}");
+        assert!(
+            error.contains("its class must be in the metadata or in `quantization_config`, got none"),
+            "{error}"
+        );
     }
 }
 
@@ -144,24 +148,68 @@ fn f32s(bytes: &mut [u8], index: usize, value: f32) {
 fn codes_that_do_not_fit_are_refused_with_the_weight_what_was_expected_and_what_is_there() {
     type Change = fn(&mut Files);
     let cases: [(&str, Change, &str); 18] = [
-        (INT8, |f| drop(f.tensors.remove(&format!("{MODULE}._weight_scale"))), "scale must be a tensor, got none"),
-        (INT8, |f| drop(f.tensors.remove(&format!("{MODULE}._weight_qdata"))), "qdata must be a tensor, got none"),
-        (INT4, |f| drop(f.tensors.remove(&format!("{MODULE}._weight_zero_point"))), "zero_point must be a tensor, got none"),
+        (
+            INT8,
+            |f| drop(f.tensors.remove(&format!("{MODULE}._weight_scale"))),
+            "scale must be a tensor, got none",
+        ),
+        (
+            INT8,
+            |f| drop(f.tensors.remove(&format!("{MODULE}._weight_qdata"))),
+            "qdata must be a tensor, got none",
+        ),
+        (
+            INT4,
+            |f| drop(f.tensors.remove(&format!("{MODULE}._weight_zero_point"))),
+            "zero_point must be a tensor, got none",
+        ),
         (INT8, |f| f.piece("scale").1 = vec![1, 64], "scales must be of shape [64, 1], got [1, 64]"),
         (INT4, |f| f.piece("scale").1 = vec![64, 2], "scales must be of shape [2, 64], got [64, 2]"),
         (INT4, |f| f.piece("zero_point").1 = vec![128], "zeros must be of shape [2, 64], got [128]"),
-        (INT8, |f| *f.piece("scale") = (Dtype::I8, vec![64, 1], vec![1; 64]), "scales must be F32, F16 or BF16, got I8"),
+        (
+            INT8,
+            |f| *f.piece("scale") = (Dtype::I8, vec![64, 1], vec![1; 64]),
+            "scales must be F32, F16 or BF16, got I8",
+        ),
         (INT8, |f| f.piece("qdata").0 = Dtype::U8, "the dtype of codes must be I8, got U8"),
         (INT4, |f| f.piece("qdata").1 = vec![1024], "the shape of codes must be two axes, got [1024]"),
-        (INT8, |f| f32s(&mut f.piece("scale").2, 3, f32::NAN), "scales must be finite numbers, scales not negative, got NaN at 3"),
+        (
+            INT8,
+            |f| f32s(&mut f.piece("scale").2, 3, f32::NAN),
+            "scales must be finite numbers, scales not negative, got NaN at 3",
+        ),
         (INT8, |f| f32s(&mut f.piece("scale").2, 0, -1.0), "got -1 at 0"),
         (INT4, |f| f32s(&mut f.piece("scale").2, 127, f32::INFINITY), "got inf at 127"),
-        (INT4, |f| f32s(&mut f.piece("zero_point").2, 1, f32::NEG_INFINITY), "zeros must be finite numbers, scales not negative, got -inf at 1"),
-        (INT8, |f| f.piece("zero_point").2[5] = 255, "zero points must be 0, as int8 is symmetric here, got -1 at 5"),
-        (INT4, |f| f.class(|class| class["_data"]["block_size"] = json!([1, 0])), "block_size must be [1, a whole number from 1 to 1048576]"),
-        (INT4, |f| f.class(|class| class["_data"]["block_size"] = json!([1, 1_u64 << 40])), "block_size must be"),
-        (INT4, |f| f.class(|class| class["_data"]["shape"] = json!([64, 34])), "shape must be [64, 32], as of codes"),
-        (INT8, |f| f.class(|class| class["_type"] = json!("Float8Tensor")), "its class must be \"Int8Tensor\" or \"Int4Tensor\", got \"Float8Tensor\""),
+        (
+            INT4,
+            |f| f32s(&mut f.piece("zero_point").2, 1, f32::NEG_INFINITY),
+            "zeros must be finite numbers, scales not negative, got -inf at 1",
+        ),
+        (
+            INT8,
+            |f| f.piece("zero_point").2[5] = 255,
+            "zero points must be 0, as int8 is symmetric here, got -1 at 5",
+        ),
+        (
+            INT4,
+            |f| f.class(|class| class["_data"]["block_size"] = json!([1, 0])),
+            "block_size must be [1, a whole number from 1 to 1048576]",
+        ),
+        (
+            INT4,
+            |f| f.class(|class| class["_data"]["block_size"] = json!([1, 1_u64 << 40])),
+            "block_size must be",
+        ),
+        (
+            INT4,
+            |f| f.class(|class| class["_data"]["shape"] = json!([64, 34])),
+            "shape must be [64, 32], as of codes",
+        ),
+        (
+            INT8,
+            |f| f.class(|class| class["_type"] = json!("Float8Tensor")),
+            "its class must be \"Int8Tensor\" or \"Int4Tensor\", got \"Float8Tensor\"",
+        ),
     ];
     for (fixture, change, told) in cases {
         let error = refused(fixture, change);
@@ -215,7 +263,11 @@ fn a_config_of_another_form_of_codes_is_refused_with_its_key() {
     type Change = fn(&mut Value);
     let cases: [(&str, Change, &str); 9] = [
         (INT4, |data| data["group_size"] = json!(0), "_data.group_size` in"),
-        (INT4, |data| data["group_size"] = json!(1_u64 << 40), "a whole number from 1 to 1048576, got 1099511627776"),
+        (
+            INT4,
+            |data| data["group_size"] = json!(1_u64 << 40),
+            "a whole number from 1 to 1048576, got 1099511627776",
+        ),
         (INT4, |data| data["group_size"] = json!("32"), "_data.group_size` in"),
         (INT4, |data| data["int4_packing_format"]["_data"] = json!("TILE_PACKED_TO_4D"), "must be \"PLAIN\""),
         (INT4, |data| data["int4_packing_format"] = json!(4), "must be \"PLAIN\""),
@@ -228,7 +280,10 @@ fn a_config_of_another_form_of_codes_is_refused_with_its_key() {
         let mut files = Files::of(fixture);
         change(files.config.pointer_mut(data).unwrap());
         let error = files.open().unwrap_err().to_string();
-        assert!(error.contains("quantization_config.quant_type.default._data") && error.contains(told), "{error}");
+        assert!(
+            error.contains("quantization_config.quant_type.default._data") && error.contains(told),
+            "{error}"
+        );
     }
     for (key, value, told) in [
         ("quantization_config", json!("int8"), "must be an object or null"),
@@ -242,7 +297,10 @@ fn a_config_of_another_form_of_codes_is_refused_with_its_key() {
     let mut files = Files::of(INT4);
     files.config["quantization_config"]["quant_type"]["default"]["_type"] = json!("Float8WeightOnlyConfig");
     let error = files.open().unwrap_err().to_string();
-    assert!(error.contains("\"Int8WeightOnlyConfig\", \"Int8DynamicActivationInt8WeightConfig\" or"), "{error}");
+    assert!(
+        error.contains("\"Int8WeightOnlyConfig\", \"Int8DynamicActivationInt8WeightConfig\" or"),
+        "{error}"
+    );
 }
 
 fn saved(checkpoint: &Checkpoint, shard: &str) -> TempDir {
@@ -262,8 +320,10 @@ fn what_is_saved_has_the_same_codes_scales_and_zeros() {
             let again = Checkpoint::open(dir.path()).unwrap();
             assert_eq!(codes(&again), codes(&checkpoint), "{fixture} {shard}");
             assert_eq!(again.config().common().quantization, checkpoint.config().common().quantization);
-            let norm = layout::tensor_specs(again.config()).into_iter().find(|spec| spec.shape.len() == 1).unwrap();
-            let read = |checkpoint: &Checkpoint| checkpoint.tensors().read_f32(&norm.name, &norm.shape).unwrap();
+            let norm =
+                layout::tensor_specs(again.config()).into_iter().find(|spec| spec.shape.len() == 1).unwrap();
+            let read =
+                |checkpoint: &Checkpoint| checkpoint.tensors().read_f32(&norm.name, &norm.shape).unwrap();
             assert_eq!(read(&again), read(&checkpoint));
         }
     }
@@ -277,16 +337,21 @@ fn what_is_saved_is_named_as_torchao_names_it() {
         let bytes = fs::read(dir.join("model.safetensors")).unwrap();
         let (_, metadata) = SafeTensors::read_metadata(&bytes).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
-        let shapes: BTreeMap<String, (Dtype, Vec<usize>)> =
-            file.tensors().into_iter().map(|(name, view)| (name, (view.dtype(), view.shape().to_vec()))).collect();
+        let shapes: BTreeMap<String, (Dtype, Vec<usize>)> = file
+            .tensors()
+            .into_iter()
+            .map(|(name, view)| (name, (view.dtype(), view.shape().to_vec())))
+            .collect();
         (shapes, metadata.metadata().clone().unwrap())
     };
-    let ((ours, our_classes), (theirs, their_classes)) = (header(ours.path()), header(&fixtures().join(INT4)));
+    let ((ours, our_classes), (theirs, their_classes)) =
+        (header(ours.path()), header(&fixtures().join(INT4)));
     assert_eq!(ours, theirs);
     let names: Vec<String> = serde_json::from_str(&our_classes["tensor_names"]).unwrap();
     assert_eq!(names.len(), 13);
     for name in names {
-        let class = |classes: &HashMap<String, String>| -> Value { serde_json::from_str(&classes[&name]).unwrap() };
+        let class =
+            |classes: &HashMap<String, String>| -> Value { serde_json::from_str(&classes[&name]).unwrap() };
         assert_eq!(class(&our_classes), class(&their_classes), "{name}");
     }
     assert_eq!(our_classes["format"], "pt");
@@ -307,7 +372,10 @@ fn a_dtype_rounds_no_codes() {
 
 #[test]
 fn an_empty_folder_of_codes_is_no_panic() {
-    let dir = folder(&[("config.json", br#"{"model_type": "dinov2", "quantization_config": {"quant_method": "torchao"}}"#)]);
+    let dir = folder(&[(
+        "config.json",
+        br#"{"model_type": "dinov2", "quantization_config": {"quant_method": "torchao"}}"#,
+    )]);
     let error = Checkpoint::open(dir.path()).unwrap_err().to_string();
     assert!(error.contains("`quantization_config.quant_type` in"), "{error}");
 }

@@ -4,8 +4,8 @@
 //! that commands share are groups in `inputs` and `model`.
 
 use super::{
-    Attn, BackboneArgs, Dtype, Function, HubArgs, ModelArgs, PictureArgs, Places, Pool, ProcessorArgs, RunArgs, Size,
-    SourceArgs,
+    Attn, BackboneArgs, Dtype, Function, HubArgs, ModelArgs, PictureArgs, Places, Pool, ProcessorArgs,
+    RunArgs, Size, SourceArgs,
     values::{at_least_one, group_size, lower_precision},
 };
 use clap::{ArgAction, Args, Parser, Subcommand};

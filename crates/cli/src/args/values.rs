@@ -78,7 +78,9 @@ impl FromStr for Dtype {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "auto" => Ok(Self(None)),
-            name => name.parse().map(|precision| Self(Some(precision))).map_err(|_| format!("expected {DTYPES}")),
+            name => {
+                name.parse().map(|precision| Self(Some(precision))).map_err(|_| format!("expected {DTYPES}"))
+            }
         }
     }
 }

@@ -163,9 +163,9 @@ fn weight_bytes(checkpoint: &Checkpoint) -> u64 {
         let [rows, columns] = [0, 1].map(|axis| spec.shape.get(axis).copied().unwrap_or(0));
         (spec.elements(), precision.storage().weight_bytes([rows, columns]))
     };
-    let (elements, bytes) = linears(config).map(held).fold((0_u64, 0_u64), |sum, one| {
-        (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1))
-    });
+    let (elements, bytes) = linears(config)
+        .map(held)
+        .fold((0_u64, 0_u64), |sum, one| (sum.0.saturating_add(one.0), sum.1.saturating_add(one.1)));
     layout::parameter_count(config).saturating_sub(elements).saturating_mul(4).saturating_add(bytes)
 }
 

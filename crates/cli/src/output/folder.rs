@@ -22,7 +22,8 @@ impl OutputFolder {
     /// # Errors
     /// [`CliError::OutputExists`]; a place that is not there or cannot be written to.
     pub(crate) fn create(target: &Path, cleanup: &Cleanup) -> Result<Self, CliError> {
-        let failed = |error: io::Error| CliError::Write { path: target.to_owned(), source: system_error(&error) };
+        let failed =
+            |error: io::Error| CliError::Write { path: target.to_owned(), source: system_error(&error) };
         let exists = || CliError::OutputExists { path: target.to_owned() };
         match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
             Ok(false) => return Err(exists()),

@@ -49,7 +49,12 @@ fn the_file_s_own_precision_is_taken_when_none_is_asked() {
 fn a_group_that_does_not_divide_a_layer_is_told() {
     let told = run(&format!("embed {PICTURE} -v -m builtin:tiny --dtype int4 --group-size 64"), &[]);
     assert_eq!(told.code, Some(0));
-    assert!(told.stderr.contains("mlp.fc1.weight: int4, ") && told.stderr.contains(", the last group has 32 inputs"), "{}", told.stderr);
+    assert!(
+        told.stderr.contains("mlp.fc1.weight: int4, ")
+            && told.stderr.contains(", the last group has 32 inputs"),
+        "{}",
+        told.stderr
+    );
 }
 
 #[test]

@@ -23,10 +23,13 @@ fn a_quantised_folder_opens_like_any_other_and_gives_the_same_numbers_as_the_dty
         lines(&got.ok()).remove(0).embedding
     };
     let tiny = Path::new("builtin:tiny");
-    for (to, size) in [("bf16", 0.6), ("f16", 0.6), ("int8", 0.4), ("int4", 0.3), ("int4-a8 --group-size 32", 0.35)] {
+    for (to, size) in
+        [("bf16", 0.6), ("f16", 0.6), ("int8", 0.4), ("int4", 0.3), ("int4-a8 --group-size 32", 0.35)]
+    {
         let out = dir.path().join(to.replace(' ', "_"));
         quantize(&format!("builtin:tiny --to {to} --no-compare"), &out).ok();
-        let files = ["config.json", "model.safetensors", "preprocessor_config.json", "quantization_report.json"];
+        let files =
+            ["config.json", "model.safetensors", "preprocessor_config.json", "quantization_report.json"];
         assert_eq!(listing(&out), files);
         assert_eq!(embed("", &out), embed(&format!("--dtype {to}"), tiny), "{to}");
         let report = report(&out);
@@ -91,7 +94,11 @@ fn what_cannot_be_compared_is_written_all_the_same() {
     let out = dir.path().join("backbone");
     let got = run("quantize fixtures/dinov3-convnext-backbone --to int8 -o", &[&out]);
     assert_eq!(got.code, Some(0));
-    assert!(got.stderr.contains("the models were not compared: the checkpoint has no final norm"), "{}", got.stderr);
+    assert!(
+        got.stderr.contains("the models were not compared: the checkpoint has no final norm"),
+        "{}",
+        got.stderr
+    );
     assert!(report(&out)["not_compared"].as_str().unwrap().starts_with("the checkpoint has no final norm"));
     // Pictures of which one is none.
     let text = dir.path().join("text.jpg");
@@ -112,9 +119,16 @@ fn classifiers_keep_their_classifier_and_shards_their_size() {
     let out = dir.path().join("out");
     quantize("fixtures/dinov2-classifier --to int8 --no-compare --max-shard-size 10KB", &out).ok();
     assert!(out.join("model.safetensors.index.json").is_file());
-    let names = report(&out)["weights"].as_array().unwrap().iter().map(|weight| weight["name"].clone()).collect::<Vec<_>>();
+    let names = report(&out)["weights"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|weight| weight["name"].clone())
+        .collect::<Vec<_>>();
     assert!(names.contains(&"classifier.weight".into()), "{names:?}");
-    let labels = |model: &Path, dtype: &str| run(&format!("classify pictures/rocket.jpg --dtype {dtype} -m"), &[model]).ok();
+    let labels = |model: &Path, dtype: &str| {
+        run(&format!("classify pictures/rocket.jpg --dtype {dtype} -m"), &[model]).ok()
+    };
     assert_eq!(labels(&out, "auto"), labels(Path::new("fixtures/dinov2-classifier"), "int8"));
 }
 
@@ -131,7 +145,11 @@ fn what_is_there_is_not_overwritten_and_failures_leave_nothing() {
     let out = dir.path().join("out");
     let got = run("quantize fixtures/dinov3-vit-int8 --to int4 -o", &[&out]);
     assert_eq!(got.code, Some(1));
-    assert!(got.stderr.ends_with("is quantised already\nhint: take the checkpoint that it was made of\n"), "{}", got.stderr);
+    assert!(
+        got.stderr.ends_with("is quantised already\nhint: take the checkpoint that it was made of\n"),
+        "{}",
+        got.stderr
+    );
     let got = run("quantize no/such/model --to int4 -o", &[&out]);
     assert_eq!(got.code, Some(1));
     assert_eq!(listing(dir.path()), ["full"]);
@@ -160,10 +178,16 @@ fn a_wrong_command_line_is_one_line() {
         let got = run(words, &[]);
         assert_eq!((got.code, got.stderr.as_str()), (Some(1), stderr), "{words}");
     }
-    let got = quantize("builtin:tiny pictures/rocket.jpg --to int8 --no-compare --group-size 3", &tempfile::tempdir().unwrap().path().join("x"));
+    let got = quantize(
+        "builtin:tiny pictures/rocket.jpg --to int8 --no-compare --group-size 3",
+        &tempfile::tempdir().unwrap().path().join("x"),
+    );
     assert_eq!((got.code, got.stderr.as_str()), (Some(0), ""));
     let dir = tempfile::tempdir().unwrap();
-    let got = run("quantize builtin:tiny pictures/rocket.jpg --to int8 --no-compare --group-size 3 -o", &[&dir.path().join("x")]);
+    let got = run(
+        "quantize builtin:tiny pictures/rocket.jpg --to int8 --no-compare --group-size 3 -o",
+        &[&dir.path().join("x")],
+    );
     assert!(got.stderr.contains("warning: --group-size: no effect with --to int8\n"), "{}", got.stderr);
     assert!(got.stderr.contains("warning: --no-compare: the pictures are not looked at\n"), "{}", got.stderr);
 }

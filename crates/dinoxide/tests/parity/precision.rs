@@ -82,7 +82,7 @@ fn half_precision_at_load_keeps_the_direction_of_every_token() {
                     continue;
                 };
                 let got = model.forward(&Inputs::new(golden.pixel_values())).unwrap().last_hidden_state;
-                check(got, want.into_dimensionality::<Ix3>().unwrap());
+                check(got, want.into_dimensionality::<Ix3>().unwrap().to_owned());
             }
             let pixels = Array4::from_shape_vec((1, 3, 224, 8), hash32(2, 3 * 224 * 8)).unwrap();
             let run = |model: &Model| model.forward(&Inputs::new(pixels.view())).unwrap().last_hidden_state;
@@ -152,7 +152,9 @@ fn a_layer_that_f16_cannot_hold_stays_f32_and_is_told() {
 fn a_layer_that_is_not_finite_has_no_codes_and_stays_f32() {
     let tensor = "layer.1.mlp.down_proj.weight";
     let checkpoint = changed("dinov3-vit", tensor, f32::INFINITY);
-    for precision in [Precision::Int8, Precision::Int4 { group_size: 32 }, Precision::Int4A8 { group_size: 7 }] {
+    for precision in
+        [Precision::Int8, Precision::Int4 { group_size: 32 }, Precision::Int4A8 { group_size: 7 }]
+    {
         let options = RunOptions { precision: Some(precision), ..RunOptions::default() };
         let model = Model::from_checkpoint(&checkpoint, options).unwrap();
         let left: Vec<_> =
@@ -162,7 +164,8 @@ fn a_layer_that_is_not_finite_has_no_codes_and_stays_f32() {
         let dir = TempDir::new().unwrap();
         let weights =
             quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap();
-        let left: Vec<_> = weights.iter().filter(|weight| weight.note == Some(PrecisionNote::NotFinite)).collect();
+        let left: Vec<_> =
+            weights.iter().filter(|weight| weight.note == Some(PrecisionNote::NotFinite)).collect();
         assert_eq!(left.len(), 1);
         assert!(Model::from_pretrained(dir.path()).is_ok());
     }
@@ -210,7 +213,8 @@ fn groups_of_no_inputs_are_an_error() {
         assert!(matches!(error, Error::Model(ModelError::GroupSize { got: 0 })), "{error}");
         let checkpoint = dinoxide::open(fixture("dinov2"), &LoadOptions::default()).unwrap();
         let dir = TempDir::new().unwrap();
-        let error = quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap_err();
+        let error =
+            quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap_err();
         assert!(matches!(error, Error::Model(ModelError::GroupSize { got: 0 })), "{error}");
     }
 }

@@ -31,10 +31,8 @@ const PRECISIONS: [Precision; 6] = [
 ];
 
 fn quantized_fixtures() -> Vec<String> {
-    let names: Vec<_> = checkpoints()
-        .into_iter()
-        .filter(|name| name.ends_with("int8") || name.ends_with("int4"))
-        .collect();
+    let names: Vec<_> =
+        checkpoints().into_iter().filter(|name| name.ends_with("int8") || name.ends_with("int4")).collect();
     assert!(names.len() >= 4, "{names:?}");
     names
 }
@@ -147,12 +145,14 @@ fn the_report_of_a_weight_is_of_what_was_written() {
             quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap();
         let made = dinoxide::open(dir.path(), &LoadOptions::default()).unwrap();
         // Per weight as in the files, but for int8's zeros, a byte an output.
-        let zeros = if precision == Precision::Int8 { weights.iter().map(|weight| weight.shape[0]).sum() } else { 0 };
+        let zeros =
+            if precision == Precision::Int8 { weights.iter().map(|weight| weight.shape[0]).sum() } else { 0 };
         let saved: u64 = weights.iter().map(|weight| weight.bytes_before - weight.bytes_after).sum();
         assert_eq!(before - saved + zeros as u64, made.total_bytes(), "{precision}");
         for weight in weights {
             assert_eq!((weight.precision, weight.note), (precision, None));
-            let read = |of: &dinoxide::Checkpoint| of.tensors().read_f32(&weight.name, &weight.shape).unwrap();
+            let read =
+                |of: &dinoxide::Checkpoint| of.tensors().read_f32(&weight.name, &weight.shape).unwrap();
             let (want, got) = (read(&checkpoint), read(&made));
             let largest = want.iter().zip(&got).map(|(want, got)| (want - got).abs()).fold(0.0, f32::max);
             assert_eq!(weight.max_abs, largest, "{precision} {}", weight.name);

@@ -46,7 +46,10 @@ impl Linear {
                 false => bias.resize(bias.len() + shape.outputs, 0.0),
             }
         }
-        Ok(Self { weight: packing::pack(weights, shapes)?, bias: shapes.iter().any(|shape| shape.bias).then_some(bias) })
+        Ok(Self {
+            weight: packing::pack(weights, shapes)?,
+            bias: shapes.iter().any(|shape| shape.bias).then_some(bias),
+        })
     }
 
     /// Output features.

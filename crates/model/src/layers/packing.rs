@@ -4,9 +4,11 @@
 //! Codes that the file holds are taken as they are; others are made of its floats. What the precision cannot hold (a weight beyond
 //! f16, one that is not finite in codes) leaves the layer in f32, and the report says so.
 
-use crate::{LinearPrecision, ModelError, Precision, PrecisionNote, layers::linear::LinearShape, weights::Weights};
+use crate::{
+    LinearPrecision, ModelError, Precision, PrecisionNote, layers::linear::LinearShape, weights::Weights,
+};
 use dinoxide_checkpoint::{Numbers, QuantizedTensor};
-use dinoxide_kernels::{Context, Int4Weight, Int8Weight, PackedWeight};
+use dinoxide_kernels::{Context, Int4Activations, Int4Weight, Int8Weight, PackedWeight};
 
 /// From here on, a number rounds to f16's infinity: half a step beyond its largest, 65504.
 const BEYOND_F16: f32 = 65520.0;
@@ -20,8 +22,8 @@ pub(crate) fn pack(places: &[Weights<'_>], shapes: &[LinearShape]) -> Result<Pac
         Precision::Bf16 => Ok((stack.bf16()?, None)),
         Precision::F16 => stack.f16()?,
         Precision::Int8 => stack.int8()?,
-        Precision::Int4 { group_size } => stack.int4(group_size, false)?,
-        Precision::Int4A8 { group_size } => stack.int4(group_size, true)?,
+        Precision::Int4 { group_size } => stack.int4(group_size, Int4Activations::Float)?,
+        Precision::Int4A8 { group_size } => stack.int4(group_size, Int4Activations::Int8)?,
     };
     let (packed, used, note) = match packed {
         Ok((packed, note)) => (packed, asked, note),
@@ -86,16 +88,19 @@ impl<'w> Stack<'_, 'w> {
     fn bf16(&self) -> Result<PackedWeight, ModelError> {
         let numbers = self.numbers()?;
         let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
-        Ok(kernels::pack_bf16(self.context(), &parts, self.outputs(), self.inputs()))
+        Ok(PackedWeight::pack_bf16(self.context(), &parts, self.outputs(), self.inputs()))
     }
 
     fn f16(&self) -> Result<Packed, ModelError> {
         let numbers = self.numbers()?;
         let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
-        if let Some(largest) = parts.iter().filter_map(|part| beyond_f16(part)).reduce(f32::max) {
-            return Ok(Err(Some(PrecisionNote::BeyondF16 { largest })));
+        match PackedWeight::pack_f16(self.context(), &parts, self.outputs(), self.inputs()) {
+            Some(packed) => Ok(Ok((packed, None))),
+            None => {
+                let largest = parts.iter().map(|part| largest_finite(part)).fold(0.0, f32::max);
+                Ok(Err(Some(PrecisionNote::BeyondF16 { largest })))
+            }
         }
-        Ok(Ok((kernels::pack_f16(self.context(), &parts, self.outputs(), self.inputs()), None)))
     }
 
     fn int8(&self) -> Result<Packed, ModelError> {
@@ -106,10 +111,10 @@ impl<'w> Stack<'_, 'w> {
                 None => return Ok(Err(Some(PrecisionNote::NotFinite))),
             }
         }
-        Ok(Ok((kernels::pack_int8(self.context(), &weights), None)))
+        Ok(Ok((PackedWeight::pack_int8(self.context(), &weights), None)))
     }
 
-    fn int4(&self, group_size: usize, int8_activations: bool) -> Result<Packed, ModelError> {
+    fn int4(&self, group_size: usize, activations: Int4Activations) -> Result<Packed, ModelError> {
         if group_size == 0 {
             return Err(ModelError::GroupSize { got: group_size });
         }
@@ -122,7 +127,7 @@ impl<'w> Stack<'_, 'w> {
         }
         let inputs = self.inputs() % group_size;
         let note = (inputs > 0).then_some(PrecisionNote::ShorterGroup { inputs });
-        Ok(Ok((kernels::pack_int4(self.context(), &weights, int8_activations), note)))
+        Ok(Ok((PackedWeight::pack_int4(self.context(), &weights, activations), note)))
     }
 
     /// Enters what became of each weight.
@@ -195,42 +200,6 @@ fn largest_finite(values: &[f32]) -> f32 {
 /// The largest magnitude, where f16 cannot hold it.
 pub(crate) fn beyond_f16(values: &[f32]) -> Option<f32> {
     Some(largest_finite(values)).filter(|largest| *largest >= BEYOND_F16)
-}
-
-/// Until kernels compute in these formats: the floats that each stands for, in f32.
-mod kernels {
-    use super::{Context, Int4Weight, Int8Weight, PackedWeight};
-    use half::{bf16, f16};
-
-    pub(super) fn pack_bf16(ctx: &Context, parts: &[&[f32]], n: usize, k: usize) -> PackedWeight {
-        rounded(ctx, parts, (n, k), |value| bf16::from_f32(value).to_f32())
-    }
-
-    pub(super) fn pack_f16(ctx: &Context, parts: &[&[f32]], n: usize, k: usize) -> PackedWeight {
-        rounded(ctx, parts, (n, k), |value| f16::from_f32(value).to_f32())
-    }
-
-    fn rounded(
-        ctx: &Context,
-        parts: &[&[f32]],
-        (n, k): (usize, usize),
-        round: fn(f32) -> f32,
-    ) -> PackedWeight {
-        let all: Vec<f32> = parts.iter().flat_map(|part| part.iter().map(|value| round(*value))).collect();
-        PackedWeight::pack(ctx, &all, n, k)
-    }
-
-    pub(super) fn pack_int8(ctx: &Context, weights: &[Int8Weight]) -> PackedWeight {
-        let (n, k) = (weights.iter().map(Int8Weight::n).sum(), weights[0].k());
-        let all: Vec<f32> = weights.iter().flat_map(Int8Weight::dequantize).collect();
-        PackedWeight::pack(ctx, &all, n, k)
-    }
-
-    pub(super) fn pack_int4(ctx: &Context, weights: &[Int4Weight], _int8_activations: bool) -> PackedWeight {
-        let (n, k) = (weights.iter().map(Int4Weight::n).sum(), weights[0].k());
-        let all: Vec<f32> = weights.iter().flat_map(Int4Weight::dequantize).collect();
-        PackedWeight::pack(ctx, &all, n, k)
-    }
 }
 
 #[cfg(test)]

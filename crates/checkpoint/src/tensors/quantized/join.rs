@@ -179,7 +179,7 @@ impl Weight<'_> {
         let Some(shape) = class.map(|class| data(class, "shape")).filter(|shape| !shape.is_null()) else {
             return Ok([rows, even]);
         };
-        let sides = json::list(shape, |side| json::int(side, &(0..=even)));
+        let sides = json::list(shape, |side| json::int(side, &(0..=even.max(rows))));
         match sides.as_deref() {
             Some([n, k]) if *n == rows && k.div_ceil(2) == bytes => Ok([*n, *k]),
             _ => Err(self.wrong("shape", format!("[{rows}, {even}], as of codes"), json::describe(shape))),

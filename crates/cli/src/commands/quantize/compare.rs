@@ -9,8 +9,8 @@ use crate::{
     text,
 };
 use dinoxide::{
-    Checkpoint, DecodeOptions, ImageProcessor, Model, ModelError, Picture, Precision, Reference,
-    decode, layout,
+    Checkpoint, DecodeOptions, ImageProcessor, Model, ModelError, Picture, Precision, Reference, decode,
+    layout,
 };
 use ndarray::{Array3, Axis};
 use std::{fs, path::PathBuf};
@@ -51,7 +51,9 @@ pub(super) fn find(args: &QuantizeArgs, session: &Session) -> Result<Pictures, C
     let named = PictureArgs { inputs: args.pictures.clone(), null: false, fail_fast: false };
     let mut found = collect(&named, &session.printer)?;
     if found.pictures.len() > MAX_PICTURES {
-        session.printer.note(&format!("compared on the first {MAX_PICTURES} of {} pictures", found.pictures.len()));
+        session
+            .printer
+            .note(&format!("compared on the first {MAX_PICTURES} of {} pictures", found.pictures.len()));
         found.pictures.truncate(MAX_PICTURES);
     }
     Ok(Pictures::Files(found.pictures, found.failed))
