@@ -17,7 +17,7 @@
 //! # }
 //! ```
 
-use crate::{Error, Inputs, Model, Outputs, SaveOptions};
+use crate::{Error, HiddenStates, Inputs, Model, Outputs, SaveOptions};
 use dinoxide_checkpoint::Checkpoint;
 use dinoxide_kernels::{Context, ContextOptions};
 use dinoxide_model::{Precision, QuantizedLinear};
@@ -114,12 +114,12 @@ impl Reference {
         let (mut layers, mut cls, mut patches) = (Vec::new(), Differences::default(), Differences::default());
         for (pixels, want) in self.pixels.iter().zip(&self.outputs) {
             let got = run(model, pixels)?;
-            cls.add(want.pooler_output.view().into_dyn(), got.pooler_output.view().into_dyn(), 1);
+            cls.add(&want.pooler_output.view().into_dyn(), &got.pooler_output.view().into_dyn(), 1);
             let tokens = |outputs: &Outputs| {
                 outputs.last_hidden_state.slice_axis(Axis(1), (outputs.prefix..).into()).to_owned()
             };
-            patches.add(tokens(want).view().into_dyn(), tokens(&got).view().into_dyn(), 2);
-            let states = want.hidden_states.iter().flat_map(|states| states.iter());
+            patches.add(&tokens(want).view().into_dyn(), &tokens(&got).view().into_dyn(), 2);
+            let states = want.hidden_states.iter().flat_map(HiddenStates::iter);
             // The first is what goes in.
             for (place, want) in states.filter(|(place, _)| *place > 0) {
                 let Some(got) = got.hidden_states.as_ref().and_then(|states| states.get(place)) else {
@@ -128,7 +128,7 @@ impl Reference {
                 layers.resize_with(layers.len().max(place), Differences::default);
                 // Tokens [B, S, D]; a map [B, C, H, W].
                 let axis = if want.ndim() == 4 { 1 } else { 2 };
-                layers[place - 1].add(want.view(), got.view(), axis);
+                layers[place - 1].add(&want.view(), &got.view(), axis);
             }
         }
         let layers = layers.into_iter().map(Differences::finish).collect();
@@ -149,9 +149,9 @@ struct Differences {
 
 impl Differences {
     /// Adds the vectors along `axis` of two arrays of one shape.
-    fn add(&mut self, want: ArrayViewD<'_, f32>, got: ArrayViewD<'_, f32>, axis: usize) {
+    fn add(&mut self, want: &ArrayViewD<'_, f32>, got: &ArrayViewD<'_, f32>, axis: usize) {
         for (want, got) in want.lanes(Axis(axis)).into_iter().zip(got.lanes(Axis(axis))) {
-            self.cosines.push(cosine(want, got));
+            self.cosines.push(cosine(&want, &got));
             let differences = want.iter().zip(got).map(|(want, got)| (want - got).abs());
             self.max_abs = differences.fold(self.max_abs, |most, difference| {
                 // One that is no number is the largest.
@@ -168,9 +168,9 @@ impl Differences {
 }
 
 /// The cosine of two vectors; that of two vectors of zeros is 1, and of one that is not finite 0.
-fn cosine(want: ArrayView1<'_, f32>, got: ArrayView1<'_, f32>) -> f64 {
-    let sum = |a: ArrayView1<'_, f32>, b: ArrayView1<'_, f32>| -> f64 {
-        a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+fn cosine(want: &ArrayView1<'_, f32>, got: &ArrayView1<'_, f32>) -> f64 {
+    let sum = |a: &ArrayView1<'_, f32>, b: &ArrayView1<'_, f32>| -> f64 {
+        a.iter().zip(b.iter()).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
     };
     let (want_square, got_square) = (sum(want, want), sum(got, got));
     let norm = (want_square * got_square).sqrt();
@@ -191,16 +191,16 @@ mod tests {
         let want = arr2(&[[1.0, 0.0], [1.0, 0.0], [1.0, 0.0]]);
         let got = arr2(&[[2.0, 0.0], [0.0, 3.0], [0.5, 0.0]]);
         let mut differences = Differences::default();
-        differences.add(want.view().into_dyn(), got.view().into_dyn(), 1);
+        differences.add(&want.view().into_dyn(), &got.view().into_dyn(), 1);
         assert_eq!(differences.finish(), Similarity { median: 1.0, least: 0.0, max_abs: 3.0 });
     }
 
     #[test]
     fn what_is_no_number_is_the_worst() {
         let (zeros, nan) = (arr1(&[0.0, 0.0]), arr1(&[f32::NAN, 0.0]));
-        assert_eq!((cosine(zeros.view(), zeros.view()), cosine(zeros.view(), nan.view())), (1.0, 0.0));
+        assert_eq!((cosine(&zeros.view(), &zeros.view()), cosine(&zeros.view(), &nan.view())), (1.0, 0.0));
         let mut differences = Differences::default();
-        differences.add(zeros.view().into_dyn(), nan.view().into_dyn(), 0);
+        differences.add(&zeros.view().into_dyn(), &nan.view().into_dyn(), 0);
         assert_eq!(differences.max_abs, f32::INFINITY);
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use dinoxide_checkpoint::config::{Quantization, TorchDtype};
 use dinoxide_checkpoint::{
-    Checkpoint, CheckpointError, Dtype, QuantizedTensor, SaveOptions, Storage, layout,
+    Checkpoint, CheckpointError, Dtype, QuantizedTensor, SaveOptions, Storage, TensorSpec, layout,
 };
 use safetensors::SafeTensors;
 use safetensors::tensor::{TensorView, serialize};
@@ -69,7 +69,7 @@ impl Files {
 
 fn linear_weights(checkpoint: &Checkpoint) -> Vec<(String, Vec<usize>)> {
     let specs = layout::model_specs(checkpoint.config(), checkpoint.head()).into_iter();
-    specs.filter(|spec| spec.is_linear_weight()).map(|spec| (spec.name, spec.shape)).collect()
+    specs.filter(TensorSpec::is_linear_weight).map(|spec| (spec.name, spec.shape)).collect()
 }
 
 fn codes(checkpoint: &Checkpoint) -> Vec<Vec<QuantizedTensor>> {

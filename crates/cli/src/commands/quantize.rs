@@ -38,7 +38,7 @@ pub(super) fn run(args: &QuantizeArgs, session: &mut Session) -> Result<Exit, Cl
     let bytes = [original.total_bytes(), made.total_bytes()];
     let name = args.model.to_string_lossy().into_owned();
     let mut report = Report::new(name, precision, bytes, weights);
-    let failed = report.enter(compare::run(&original, &made, pictures, session)?);
+    let failed = report.enter(compare::run(&original, &made, &pictures, session)?);
     write_report(&folder, &report)?;
     drop(made);
     folder.commit()?;

@@ -1,6 +1,6 @@
 //! `quantize`: the folder, the report, and what is refused.
 
-use crate::support::{Run, command, lines, listing, run};
+use crate::support::{Run, command, lines, listing, root, run};
 use serde_json::Value;
 use std::{fs, path::Path};
 
@@ -87,18 +87,29 @@ fn without_pictures_those_that_are_built_in_serve_and_json_is_the_file() {
     assert!(told["comparison"]["patches"]["median"].as_f64().unwrap() > 0.9);
 }
 
+/// A ConvNeXt as a backbone is saved: without its final norm.
+fn backbone_without_norm() -> tempfile::TempDir {
+    let (source, dir) = (root().join("fixtures/dinov3-convnext"), tempfile::tempdir().unwrap());
+    let config = fs::read_to_string(source.join("config.json")).unwrap();
+    let config = config.replace("DINOv3ConvNextModel", "DINOv3ConvNextBackbone");
+    fs::write(dir.path().join("config.json"), config).unwrap();
+    fs::copy(source.join("preprocessor_config.json"), dir.path().join("preprocessor_config.json")).unwrap();
+    let bytes = fs::read(source.join("model.safetensors")).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let kept = file.tensors().into_iter().filter(|(name, _)| !name.starts_with("layer_norm."));
+    fs::write(dir.path().join("model.safetensors"), safetensors::serialize(kept, None).unwrap()).unwrap();
+    dir
+}
+
 #[test]
 fn what_cannot_be_compared_is_written_all_the_same() {
     let dir = tempfile::tempdir().unwrap();
-    // A backbone of a ConvNeXt has no final norm.
+    let backbone = backbone_without_norm();
     let out = dir.path().join("backbone");
-    let got = run("quantize fixtures/dinov3-convnext-backbone --to int8 -o", &[&out]);
-    assert_eq!(got.code, Some(0));
-    assert!(
-        got.stderr.contains("the models were not compared: the checkpoint has no final norm"),
-        "{}",
-        got.stderr
-    );
+    let got = run("quantize --to int8 -o", &[&out, backbone.path()]);
+    assert_eq!(got.code, Some(0), "{}", got.stderr);
+    let why = "the models were not compared: the checkpoint has no final norm";
+    assert!(got.stderr.contains(why), "{}", got.stderr);
     assert!(report(&out)["not_compared"].as_str().unwrap().starts_with("the checkpoint has no final norm"));
     // Pictures of which one is none.
     let text = dir.path().join("text.jpg");

@@ -35,7 +35,7 @@ fn only_the_weights_of_linear_layers_take_a_precision() {
         }
         let names: Vec<&str> = model.linears().iter().map(|linear| linear.name.as_str()).collect();
         let expected = match name {
-            "dinov3-convnext" => 2 * 7,
+            "dinov3-convnext" => 2 * 5,
             _ => 2 * 6,
         };
         let layers = model.checkpoint().tensors().names().filter(|tensor| names.contains(tensor)).count();

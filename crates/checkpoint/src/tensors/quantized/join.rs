@@ -59,7 +59,7 @@ impl Tensors {
         let classes = classes(self.convention, &metadata);
         for (name, pieces) in weights {
             let class = place(self.convention, &name).and_then(|place| classes.get(&place));
-            plain.push(self.joined(name, pieces, class, config)?);
+            plain.push(self.joined(&name, pieces, class, config)?);
         }
         self.sources = plain;
         Ok(())
@@ -77,13 +77,13 @@ impl Tensors {
 
     fn joined(
         &self,
-        name: String,
+        name: &str,
         mut pieces: Pieces,
         class: Option<&Value>,
         config: &ModelConfig,
     ) -> Result<Source, CheckpointError> {
         let file = pieces.values().next().map_or(0, |source| source.file);
-        let weight = Weight { tensors: self, name: &name, file };
+        let weight = Weight { tensors: self, name, file };
         let storage = weight.storage(class, config)?;
         let (codes, scales) = (weight.take(&mut pieces, CODES)?, weight.take(&mut pieces, SCALES)?);
         let zeros = match storage {
@@ -96,7 +96,7 @@ impl Tensors {
         let [rows, columns] = weight.check_codes(&codes, storage, class)?;
         weight.check_ranges(storage, [rows, columns], &scales, zeros.as_ref())?;
         let quantized = Some(Box::new(Ranges { storage, scales, zeros }));
-        Ok(Source { name: name.clone(), shape: vec![rows, columns], quantized, ..codes })
+        Ok(Source { name: name.to_owned(), shape: vec![rows, columns], quantized, ..codes })
     }
 }
 

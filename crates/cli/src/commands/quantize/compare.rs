@@ -9,8 +9,7 @@ use crate::{
     text,
 };
 use dinoxide::{
-    Checkpoint, DecodeOptions, ImageProcessor, Model, ModelError, Picture, Precision, Reference, decode,
-    layout,
+    Checkpoint, DecodeOptions, ImageProcessor, Model, ModelError, Precision, Reference, decode, layout,
 };
 use ndarray::{Array3, Axis};
 use std::{fs, path::PathBuf};
@@ -66,8 +65,8 @@ pub(super) fn find(args: &QuantizeArgs, session: &Session) -> Result<Pictures, C
 pub(super) fn run(
     original: &Checkpoint,
     made: &Checkpoint,
-    pictures: Pictures,
-    session: &mut Session,
+    pictures: &Pictures,
+    session: &Session,
 ) -> Result<Compared, CliError> {
     let not = |reason: String| Ok(Compared { not_compared: Some(reason), ..Compared::default() });
     if let Pictures::None = pictures {
@@ -80,7 +79,7 @@ pub(super) fn run(
         Ok(processor) => processor.with_isa(session.context.isa),
         Err(error) => return not(error.to_string()),
     };
-    let (pixels, mut compared) = read(&pictures, &processor, session)?;
+    let (pixels, mut compared) = read(pictures, &processor, session)?;
     if pixels.is_empty() {
         compared.not_compared = Some("no picture could be read".to_owned());
         return Ok(compared);
@@ -109,7 +108,7 @@ fn read(
         Pictures::BuiltIn => {
             for (name, bytes) in BUILT_IN {
                 let decoded = decode(bytes, &DecodeOptions::default()).map_err(dinoxide::Error::from)?;
-                let batch = processor.preprocess(&[Picture::from(decoded)])?;
+                let batch = processor.preprocess(&[decoded])?;
                 pixels.push(batch.index_axis_move(Axis(0), 0));
                 compared.pictures.push(name.to_owned());
             }
