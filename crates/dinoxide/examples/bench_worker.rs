@@ -1,7 +1,8 @@
 //! The engine as a worker of `benchmarks/`: a process that loads a model once and then measures what it is asked, line by line.
 //!
-//! `bench_worker MODEL [DTYPE [THREADS]]`; DTYPE is `f32`, THREADS else the environment's `PEERS_THREADS`, else all cores. Inputs are
-//! raw little-endian floats [B, C, R, R] in `$PEERS_ROOT/inputs/x_b{B}_r{R}.f32`. Each request has one answer, its name and JSON:
+//! `bench_worker MODEL [DTYPE [THREADS]]`; DTYPE is a [`Precision`]'s name, else the folder's own, THREADS else the environment's
+//! `PEERS_THREADS`, else all cores. Inputs are raw little-endian floats [B, C, R, R] in `$PEERS_ROOT/inputs/x_b{B}_r{R}.f32`. Each request
+//! has one answer, its name and JSON:
 //!
 //! `RUN b r secs min` → `RES {"times": [seconds of each forward of the batch]}`, at least `min` and for `secs` · `CHK b r` → `CHK
 //! {"v": CLS of the first picture}` · `PICTURE secs min path` → `RES`, file to `pixel_values` · `PIXELS path` → `CHK`, the middle
@@ -11,7 +12,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // what a worker is for
 
 use dinoxide::ndarray::{Array4, s};
-use dinoxide::{ContextOptions, ImageProcessor, Inputs, LoadOptions, Model, Outputs};
+use dinoxide::{ContextOptions, ImageProcessor, Inputs, LoadOptions, Model, Outputs, Precision};
 use dinoxide_kernels::{Epilogue, MatMut, MatRef, PackedWeight, gemm};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -53,14 +54,12 @@ fn main() -> ExitCode {
 fn start() -> Result<Worker> {
     let mut args = env::args().skip(1);
     let model = args.next().ok_or("usage: bench_worker MODEL [DTYPE [THREADS]]")?;
-    let dtype = args.next().unwrap_or_else(|| "f32".to_owned());
-    if dtype != "f32" {
-        return Err(format!("dtype {dtype}: only f32 is computed").into());
-    }
+    let precision = args.next().map(|dtype| dtype.parse::<Precision>()).transpose()?;
     let threads = args.next().or_else(|| env::var("PEERS_THREADS").ok());
     let threads = threads.map(|text| text.parse().map_err(|_| format!("threads {text}: not a number")));
     let options = LoadOptions {
         context: ContextOptions { threads: threads.transpose()?, isa: None },
+        precision,
         ..LoadOptions::default()
     };
     Ok(Worker {

@@ -4,7 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use dinoxide::{AutoImageProcessor, Golden};
+use dinoxide::{AutoImageProcessor, Golden, Precision};
 use dinoxide_testkit::{compare::assert_close, tolerance::TINY_MODEL_MAX_ABS};
 use serde_json::Value;
 use std::{
@@ -13,6 +13,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
+use tempfile::TempDir;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -50,14 +51,23 @@ fn numbers(value: &Value) -> Vec<f32> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap() as f32).collect()
 }
 
-#[test]
-fn the_worker_gives_the_vector_of_transformers_and_times_what_it_is_asked() {
-    let golden = Golden::open(root().join("fixtures/builtin/golden-224.safetensors")).unwrap();
+fn golden() -> Golden {
+    Golden::open(root().join("fixtures/builtin/golden-224.safetensors")).unwrap()
+}
+
+/// A `PEERS_ROOT` whose one input, a picture of 224, is the golden's.
+fn root_with_input_of(golden: &Golden) -> TempDir {
     let peers_root = tempfile::tempdir().unwrap();
     fs::create_dir(peers_root.path().join("inputs")).unwrap();
     let bytes: Vec<u8> = golden.pixel_values().iter().flat_map(|value| value.to_le_bytes()).collect();
     fs::write(peers_root.path().join("inputs/x_b1_r224.f32"), bytes).unwrap();
+    peers_root
+}
 
+#[test]
+fn the_worker_gives_the_vector_of_transformers_and_times_what_it_is_asked() {
+    let golden = golden();
+    let peers_root = root_with_input_of(&golden);
     let requests = "CHK 1 224\nRUN 1 224 0 3\nMEM\nGEMM 5 16 8 0\nQUIT\nCHK 1 224\n";
     let output = run(&["builtin:tiny", "f32"], peers_root.path(), requests);
     let answers = answers(&output);
@@ -73,6 +83,22 @@ fn the_worker_gives_the_vector_of_transformers_and_times_what_it_is_asked() {
     let memory = |key: &str| answers[3].1[key].as_f64().unwrap();
     assert!(0.0 < memory("rss_mb") && memory("rss_mb") <= memory("peak_mb"), "{}", answers[3].1);
     assert_eq!(numbers(&answers[4].1["dinoxide"]).len(), 3);
+}
+
+#[test]
+fn the_worker_computes_in_each_precision_that_it_is_started_with() {
+    let peers_root = root_with_input_of(&golden());
+    let cls = |dtype: &str| {
+        let answers = answers(&run(&["builtin:tiny", dtype], peers_root.path(), "CHK 1 224\n"));
+        numbers(&answers[1].1["v"])
+    };
+    let exact = cls("f32");
+    for dtype in Precision::NAMES.into_iter().filter(|&name| name != "f32") {
+        let cls = cls(dtype);
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let cosine = dot(&cls, &exact) / (dot(&cls, &cls) * dot(&exact, &exact)).sqrt();
+        assert!(cosine > 0.95 && cls != exact, "{dtype}: cosine {cosine}");
+    }
 }
 
 #[test]
@@ -102,7 +128,7 @@ fn what_the_worker_cannot_do_is_an_answer_and_the_next_request_is_served() {
 #[test]
 fn a_worker_that_cannot_start_says_why() {
     for (args, part) in [
-        (&["builtin:tiny", "bf16"][..], "dtype bf16: only f32 is computed"),
+        (&["builtin:tiny", "half"][..], "unknown precision `half`"),
         (&["builtin:tiny", "f32", "many"][..], "threads many: not a number"),
         (&["./no-such-folder"][..], "no-such-folder"),
         (&[][..], "usage: bench_worker"),
