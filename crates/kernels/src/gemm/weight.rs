@@ -100,6 +100,16 @@ impl PackedWeight {
         size_of_val::<[f32]>(&self.data) + self.format.bytes()
     }
 
+    /// Whether it may be multiplied with rounded rows: what is made of its outputs need not be more exact.
+    #[must_use]
+    pub fn allows_rounded_rows(&self) -> bool {
+        match &self.format {
+            PackedFormat::F32 | PackedFormat::F16 => false,
+            PackedFormat::Bf16 | PackedFormat::Int8(_) => true,
+            PackedFormat::Int4(groups) => groups.multiplies_bytes(),
+        }
+    }
+
     /// What its words hold.
     pub(super) fn format(&self) -> &PackedFormat {
         &self.format

@@ -12,7 +12,7 @@ use crate::{
     weights::Weights,
 };
 use dinoxide_kernels::{
-    AttentionShape, Context, Epilogue, MatMut, MatRef, Qkv, RopeShape, attention,
+    AttentionShape, Context, Epilogue, MatMut, MatRef, Qkv, RopeShape, attention, attention_bf16,
     attention_with_probabilities, rope, row_stride,
 };
 
@@ -102,6 +102,7 @@ impl Attention {
         let mut out = MatMut::with_stride(attended, rows, width, out_stride);
         match probabilities {
             Some(probabilities) => attention_with_probabilities(ctx, &shape, &qkv, probabilities, &mut out),
+            None if self.qkv.allows_rounded_rows() => attention_bf16(ctx, &shape, &qkv, &mut out),
             None => attention(ctx, &shape, &qkv, &mut out),
         }
         residual.add(ctx, &self.out, MatRef::with_stride(attended, rows, width, out_stride));

@@ -57,6 +57,11 @@ impl Linear {
         self.weight.n()
     }
 
+    /// See [`PackedWeight::allows_rounded_rows`].
+    pub(crate) fn allows_rounded_rows(&self) -> bool {
+        self.weight.allows_rounded_rows()
+    }
+
     /// Bytes of the packed weight.
     pub(crate) fn bytes(&self) -> usize {
         self.weight.bytes()
