@@ -1,7 +1,7 @@
 //! From sums to outputs, one tile at a time: `out = (act(sum + bias) · scale) [+ out]`.
 //!
 //! bias and scale are vectors [N] over the columns; the residual is what `out` held. In place of an absent
-//! one a bias of 0 is added, a scale of 1 multiplied, neither of which changes a sum (sums are never −0).
+//! one a bias of 0 is added, a scale of 1 multiplied or none, which changes no sum (sums are never −0).
 
 use super::format::Place;
 use super::sums::Sums;
@@ -72,20 +72,25 @@ impl<F: Sums, const V: usize> Operation for Finish<'_, F, V> {
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
         match self.epilogue.activation {
+            None if self.epilogue.scale.is_none() => self.each(
+                simd,
+                #[inline(always)]
+                |x, _| x,
+            ),
             None => self.each(
                 simd,
                 #[inline(always)]
-                |x| x,
+                |x, scale| simd.mul(x, scale),
             ),
             Some(Activation::Gelu) => self.each(
                 simd,
                 #[inline(always)]
-                |x| Activation::Gelu.eval(simd, x),
+                |x, scale| simd.mul(Activation::Gelu.eval(simd, x), scale),
             ),
             Some(other) => self.each(
                 simd,
                 #[inline(always)]
-                |x| other.eval(simd, x),
+                |x, scale| simd.mul(other.eval(simd, x), scale),
             ),
         }
     }
@@ -94,7 +99,7 @@ impl<F: Sums, const V: usize> Operation for Finish<'_, F, V> {
 impl<F: Sums, const V: usize> Finish<'_, F, V> {
     #[inline(always)]
     #[allow(clippy::needless_range_loop)] // see `simd/rows.rs`
-    fn each<S: Simd>(self, simd: S, activation: impl Fn(S::Vec) -> S::Vec) {
+    fn each<S: Simd>(self, simd: S, activation: impl Fn(S::Vec, S::Vec) -> S::Vec) {
         let Self { epilogue: Epilogue { bias, scale, accumulate, .. }, format, at, sums, out, cols } = self;
         let columns = format.columns::<S, V>(simd, at);
         let (bias, scale) = (load_columns::<S, V>(simd, bias, 0.0), load_columns::<S, V>(simd, scale, 1.0));
@@ -106,9 +111,8 @@ impl<F: Sums, const V: usize> Finish<'_, F, V> {
             let out = unsafe { out.row(r, cols.clone()) };
             for v in 0..V {
                 let sum = simd.load(&sums[v * S::LANES..]);
-                let sum = format.to_float::<S, V>(simd, at, row, &columns, (v, sum));
-                let sum = activation(simd.add(sum, bias[v]));
-                let sum = simd.mul(sum, scale[v]);
+                let sum = format.to_float::<S, V>(simd, at, row, &columns, (v, sum, bias[v]));
+                let sum = activation(sum, scale[v]);
                 if whole {
                     let out = &mut out[v * S::LANES..];
                     simd.store(if accumulate { simd.add(simd.load(out), sum) } else { sum }, out);

@@ -273,7 +273,7 @@ impl<'a> Format for Int8<'a> {
 }
 
 impl<'a> Sums for Int8<'a> {
-    /// Scales of the columns, and the sums of their codes.
+    /// Scales of the columns, and the sums of what their codes stand for.
     type Columns<S: Simd, const V: usize> = [[S::Vec; 2]; V];
 
     #[inline(always)]
@@ -293,7 +293,7 @@ impl<'a> Sums for Int8<'a> {
         self.rows.row(r)
     }
 
-    /// `((sums − zero[row] · Σ codes[column]) · scale[row] + outliers) · scale[column]`.
+    /// `(sums · scale[column] − zero[row] · sum of weights[column]) · scale[row] + bias`, and the outliers.
     #[inline(always)]
     fn to_float<S: Simd, const V: usize>(
         &self,
@@ -301,15 +301,17 @@ impl<'a> Sums for Int8<'a> {
         at: &Place<'_>,
         row: ByteRow<'a>,
         columns: &[[S::Vec; 2]; V],
-        (v, sums): (usize, S::Vec),
+        (v, sums, bias): (usize, S::Vec, S::Vec),
     ) -> S::Vec {
-        let [scale, codes] = columns[v];
-        let difference = simd.integer_difference(sums, simd.splat(row.zero), codes);
-        let mut value = simd.mul(difference, simd.splat(row.scale));
+        let [scale, of_weights] = columns[v];
+        let sums = simd.mul(simd.integer_to_float(sums), scale);
+        let sums = simd.mul_add(simd.splat(-row.zero), of_weights, sums);
+        let mut value = simd.mul_add(sums, simd.splat(row.scale), bias);
         for (k, x) in row.outliers() {
             let word = simd.load(&at.weight.panel(at.p)[(k / 4 * V + v) * S::LANES..]);
-            value = simd.mul_add(simd.signed_byte(word, (k % 4) as u32), simd.splat(x), value);
+            let weight = simd.mul(simd.signed_byte(word, (k % 4) as u32), scale);
+            value = simd.mul_add(weight, simd.splat(x), value);
         }
-        simd.mul(value, scale)
+        value
     }
 }

@@ -138,7 +138,7 @@ impl<const V: usize> RowOperation for Multiply<'_, V> {
                 let (scale, zero) = (simd.load(&scales[place..]), simd.load(&zeros[place..]));
                 let least = simd.mul_add(scale, simd.splat(-8.0), zero);
                 for r in 0..R {
-                    let sum = simd.integer_difference(acc[r][v], simd.splat(0.0), simd.splat(0.0));
+                    let sum = simd.integer_to_float(acc[r][v]);
                     let total = simd.mul_add(sum, scale, totals[r][v]);
                     totals[r][v] = simd.mul_add(simd.splat(of_rows[r].group_sums[g]), least, total);
                 }

@@ -52,7 +52,6 @@ pub(super) struct ByteRows<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteRow<'a> {
     pub(super) scale: f32,
-    /// A 32-bit integer.
     pub(super) zero: f32,
     outliers: &'a [f32],
     /// Of signed bytes: of each group, and then whatever follows.
@@ -179,7 +178,7 @@ impl Operation for ToBytes<'_> {
         // Not a number if one is not; squares of finite numbers may be infinite too.
         let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
         *scale = if finite { of_byte } else { f32::NAN };
-        *zero = f32::from_bits(middle as u32);
+        *zero = middle;
         match limit.is_finite() {
             true => simd.call(WriteBytes::<true> { row, words, step, middle, limit, signed }),
             false => simd.call(WriteBytes::<false> { row, words, step, middle, limit, signed }),

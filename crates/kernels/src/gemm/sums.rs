@@ -17,14 +17,14 @@ pub(super) trait Sums: Copy {
     /// See [`Self::Row`].
     fn row(&self, r: usize) -> Self::Row;
 
-    /// The floats of the sums of a row, where those are vector `sums.0` of the columns.
+    /// The floats of the sums of a row and the bias, given the place of their vector among those of the columns, both.
     fn to_float<S: Simd, const V: usize>(
         &self,
         simd: S,
         at: &Place<'_>,
         row: Self::Row,
         columns: &Self::Columns<S, V>,
-        sums: (usize, S::Vec),
+        sums_and_bias: (usize, S::Vec, S::Vec),
     ) -> S::Vec;
 }
 
@@ -45,12 +45,12 @@ impl Sums for FloatSums {
     #[inline(always)]
     fn to_float<S: Simd, const V: usize>(
         &self,
-        _: S,
+        simd: S,
         _: &Place<'_>,
         (): (),
         (): &(),
-        (_, sums): (usize, S::Vec),
+        (_, sums, bias): (usize, S::Vec, S::Vec),
     ) -> S::Vec {
-        sums
+        simd.add(sums, bias)
     }
 }

@@ -200,9 +200,8 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn integer_difference(self, sum: Lanes, a: Lanes, b: Lanes) -> Lanes {
-        let product = zip(a, b, |x, y| f32::from_bits(x.to_bits().wrapping_mul(y.to_bits())));
-        zip(sum, product, |x, y| x.to_bits().wrapping_sub(y.to_bits()).cast_signed() as f32)
+    fn integer_to_float(self, a: Lanes) -> Lanes {
+        map(a, |x| x.to_bits().cast_signed() as f32)
     }
 
     #[inline(always)]

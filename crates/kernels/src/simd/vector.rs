@@ -147,8 +147,8 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// Words (the 32 bits of a lane) of four bytes: `sum + Σ aᵢ·bᵢ` in 32-bit integers that wrap; the bytes of `a` are unsigned, those
     /// of `b` signed.
     fn dot_bytes(self, a: Self::Vec, b: Self::Vec, sum: Self::Vec) -> Self::Vec;
-    /// The float nearest to the integer `sum − a·b`; all three are 32-bit integers that wrap.
-    fn integer_difference(self, sum: Self::Vec, a: Self::Vec, b: Self::Vec) -> Self::Vec;
+    /// The floats nearest to 32-bit integers.
+    fn integer_to_float(self, a: Self::Vec) -> Self::Vec;
     /// a + b of 32-bit integers that wrap.
     fn integer_sum(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
     /// Bits `shift..shift + bits` of each word, an unsigned number below 2²⁴, as a float.

@@ -26,7 +26,7 @@ pub enum Int4Activations {
 pub(in crate::gemm) struct Int8Columns {
     /// [N].
     pub(in crate::gemm) scales: AlignedFloats,
-    /// [N]: the sums of the codes over k, 32-bit integers.
+    /// [N]: the sums over k of what the codes stand for.
     pub(in crate::gemm) sums: AlignedFloats,
 }
 
@@ -103,7 +103,7 @@ impl PackedWeight {
         for ((weight, row), (scale, sum)) in rows.zip(scales.iter_mut().zip(&mut *sums)) {
             *scale = weight.scales()[row];
             let of_row: i32 = weight.codes()[row * k..][..k].iter().map(|code| i32::from(*code)).sum();
-            *sum = f32::from_bits(of_row.cast_unsigned());
+            *sum = of_row as f32 * *scale;
         }
         let format = PackedFormat::Int8(Int8Columns { scales, sums });
         Self::pack_words(ctx, weights, (n, k), k.div_ceil(4), format)

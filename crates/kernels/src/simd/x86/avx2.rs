@@ -228,12 +228,9 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn integer_difference(self, sum: __m256, a: __m256, b: __m256) -> __m256 {
+    fn integer_to_float(self, a: __m256) -> __m256 {
         // SAFETY: the token proves the features.
-        unsafe {
-            let product = _mm256_mullo_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b));
-            _mm256_cvtepi32_ps(_mm256_sub_epi32(_mm256_castps_si256(sum), product))
-        }
+        unsafe { _mm256_cvtepi32_ps(_mm256_castps_si256(a)) }
     }
 
     #[inline(always)]

@@ -276,12 +276,9 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn integer_difference(self, sum: __m512, a: __m512, b: __m512) -> __m512 {
+    fn integer_to_float(self, a: __m512) -> __m512 {
         // SAFETY: the token proves the features.
-        unsafe {
-            let product = _mm512_mullo_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b));
-            _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_castps_si512(sum), product))
-        }
+        unsafe { _mm512_cvtepi32_ps(_mm512_castps_si512(a)) }
     }
 
     #[inline(always)]
