@@ -14,6 +14,9 @@ use crate::{
 };
 use dinoxide_kernels::Context;
 
+/// The most floats of working memory whose parts lie apart: 16 MiB, some 1,300 tokens of a small model. Beyond it memory counts more.
+const MAX_APART: usize = 4 << 20;
+
 /// The layers of a ViT.
 #[derive(Debug)]
 pub(crate) struct Encoder {
@@ -70,7 +73,7 @@ impl Encoder {
         };
         let buffers = [
             memory::bytes(what, &[rows, width, 1 + states])?,
-            memory::bytes(what, &[working, width + self.scratch_width()])?,
+            memory::bytes(what, &[working, width + self.scratch_width(false)])?,
             self.attention_bytes(shape, layers)?,
         ];
         self.memory.check(what, &tokens, &buffers)
@@ -91,9 +94,9 @@ impl Encoder {
         }
     }
 
-    /// Floats a token of working memory, the widest layer's.
-    fn scratch_width(&self) -> usize {
-        self.layers.iter().map(Layer::scratch_width).max().unwrap_or(0)
+    /// Floats a token of working memory, the widest layer's; see [`Layer::scratch_width`].
+    fn scratch_width(&self, apart: bool) -> usize {
+        self.layers.iter().map(|layer| layer.scratch_width(apart)).max().unwrap_or(0)
     }
 
     /// Bytes of the packed weights.
@@ -110,14 +113,16 @@ impl Encoder {
         recorder: &mut Recorder<'_, '_, 'ctx>,
     ) {
         let Call { shape, rope, key_mask, train } = call;
-        let mut scratch = ctx.scratch(shape.rows() * self.scratch_width());
+        let apart = ctx.hands() > 1 && shape.rows() * self.scratch_width(true) <= MAX_APART;
+        let mut scratch = ctx.scratch(shape.rows() * self.scratch_width(apart));
         if !self.layers.is_empty() {
             recorder.hidden_state(|state| state.copy_from_slice(x));
         }
         for (i, layer) in self.layers.iter().enumerate() {
             let drawn = train.map(|(draws, rates)| LayerDraws::new(draws, rates, i, &shape, layer.heads()));
             let probabilities = recorder.attention(ctx, shape.rows() * layer.heads() * shape.tokens());
-            let call = LayerCall { shape, rope, key_mask, drawn: drawn.as_ref(), scratch: &mut scratch };
+            let drawn = drawn.as_ref();
+            let call = LayerCall { shape, rope, key_mask, drawn, scratch: &mut scratch, apart };
             layer.forward(ctx, x, call, probabilities);
             recorder.hidden_state(|state| state.copy_from_slice(x));
         }

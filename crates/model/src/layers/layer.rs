@@ -77,9 +77,11 @@ impl Layer {
         })
     }
 
-    /// Floats a token of [`Self::forward`]'s working memory.
-    pub(crate) fn scratch_width(&self) -> usize {
-        row_stride(self.layer_scale1.len()) + self.attention.scratch_width().max(self.mlp.scratch_width())
+    /// Floats a token of [`Self::forward`]'s working memory. Attention and MLP share a part of it, or have their parts `apart`: then
+    /// threads that share a picture do not write where others have just read.
+    pub(crate) fn scratch_width(&self, apart: bool) -> usize {
+        let (attention, mlp) = (self.attention.scratch_width(), self.mlp.scratch_width());
+        row_stride(self.layer_scale1.len()) + if apart { attention + mlp } else { attention.max(mlp) }
     }
 
     /// A.
@@ -92,7 +94,7 @@ impl Layer {
         self.attention.bytes() + self.mlp.bytes()
     }
 
-    /// Transforms the tokens `x` [B, S, D] in place; `scratch` has [`Self::scratch_width`] floats a token.
+    /// Transforms the tokens `x` [B, S, D] in place; the working memory has [`Self::scratch_width`] floats a token.
     pub(crate) fn forward(
         &self,
         ctx: &Context,
@@ -100,7 +102,7 @@ impl Layer {
         call: LayerCall<'_>,
         probabilities: Option<&mut [f32]>,
     ) {
-        let LayerCall { shape, rope, key_mask, drawn, scratch } = call;
+        let LayerCall { shape, rope, key_mask, drawn, scratch, apart } = call;
         let factors = |branch: usize| drawn.and_then(|drawn| drawn.branches[branch].as_deref());
         let (rows, width) = (shape.rows(), shape.hidden_size);
         let stride = row_stride(width);
@@ -111,9 +113,11 @@ impl Layer {
         let input = AttentionInput { shape, x: x_normed, rope, key_mask, dropout };
         let residual = Residual { x: &mut *x, scale: &self.layer_scale1, factors: factors(0) };
         self.attention.forward(ctx, &input, scratch, probabilities, residual);
+        let mlp_scratch = if apart { rows * self.attention.scratch_width() } else { 0 };
         self.norm2.forward_rows(ctx, x, &mut MatMut::with_stride(normed, rows, width, stride));
         let residual = Residual { x, scale: &self.layer_scale2, factors: factors(1) };
-        self.mlp.forward(ctx, MatRef::with_stride(normed, rows, width, stride), scratch, residual);
+        let x_normed = MatRef::with_stride(normed, rows, width, stride);
+        self.mlp.forward(ctx, x_normed, &mut scratch[mlp_scratch..], residual);
     }
 }
 
@@ -126,4 +130,6 @@ pub(crate) struct LayerCall<'a> {
     /// In train mode.
     pub(crate) drawn: Option<&'a LayerDraws>,
     pub(crate) scratch: &'a mut [f32],
+    /// See [`Layer::scratch_width`].
+    pub(crate) apart: bool,
 }
