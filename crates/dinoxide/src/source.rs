@@ -47,8 +47,8 @@ pub struct LoadOptions {
     pub progress: Option<Arc<dyn hub::Progress>>,
     /// Other values for keys of `config.json`: `num_labels`, `id2label`, `out_features`, `drop_path_rate`, …. See [`Self::with`].
     pub overrides: Map<String, Value>,
-    /// The format that all weights are rounded to, and saved in, as in Transformers; arithmetic is f32 all the same. When absent
-    /// the config's, else the file's; the file's also where there is a `precision`.
+    /// The format that all weights are rounded to, and saved in, as in Transformers; linear layers are then held and computed in it
+    /// (see [`Precision`]). When absent the config's, else the file's; the file's also where there is a `precision`.
     pub dtype: Option<TorchDtype>,
     /// What the weights of linear layers are held and multiplied in; when absent as the file holds them.
     pub precision: Option<Precision>,

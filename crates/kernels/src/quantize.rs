@@ -1,7 +1,7 @@
 //! Weights of fewer bits, before they are packed: what they stand for, and how they are made from floats.
 //!
 //! ```text
-//! int8   ŵ[n, k] = code · scale[n]                         code in −127..=127, symmetric per output
+//! int8   ŵ[n, k] = code · scale[n]                         code in −127..=127 when made here, symmetric per output
 //! int4   ŵ[n, k] = code · scale[g, n] + zero[g, n]         code in −8..=7, g = k / group, asymmetric per output and group
 //! ```
 //! int4 is torchao's `Int4WeightOnlyConfig` (0.18, `choose_qparams_affine` with a float zero), to the bit. A last group of an

@@ -16,18 +16,23 @@ use std::{fmt, str::FromStr};
 pub enum Precision {
     /// 32-bit floats.
     F32,
-    /// bfloat16, rounded to the nearest even; widened to f32 to be multiplied.
+    /// bfloat16, rounded to the nearest even. Where the processor multiplies bf16 at twice the rate (AMD from Zen 4 on), activations
+    /// are rounded to it as well, those of the fused attention included, and sums are f32; elsewhere it is widened to f32 to be
+    /// multiplied.
     Bf16,
-    /// IEEE half precision, rounded to the nearest even. A weight beyond its range leaves its layer in f32.
+    /// IEEE half precision, rounded to the nearest even; widened to f32 to be multiplied. A weight beyond its range leaves its layer
+    /// in f32.
     F16,
-    /// Signed bytes, a scale an output; activations in bytes as well, a scale a row, found as they come.
+    /// Signed bytes, a scale an output; activations in bytes as well, a scale and a zero a row, found as they come, without a row's
+    /// outliers, which are multiplied in f32. The fused attention is that of `Bf16`.
     Int8,
     /// 4 bits, a scale and a zero for each output and group of inputs (torchao's scheme); activations in f32.
     Int4 {
         /// Inputs of a group; where they are no multiple of it, the last group is shorter.
         group_size: usize,
     },
-    /// As `Int4`, with activations as in `Int8`.
+    /// As `Int4`, with activations in signed bytes, a scale a row, outliers and attention as in `Int8`. Groups that are no multiple of
+    /// 8 have activations in f32.
     Int4A8 {
         /// Inputs of a group; where they are no multiple of it, the last group is shorter.
         group_size: usize,
@@ -158,8 +163,10 @@ pub enum PrecisionNote {
         /// The largest magnitude.
         largest: f32,
     },
-    /// f32: a weight is infinite or no number.
+    /// f32: a weight is infinite, no number, or beyond half of f32's range, as the range of a group of codes would be infinite.
     NotFinite,
+    /// f32: more inputs than 8-bit products can be summed of in 32 bits, 65,793.
+    TooManyInputs,
     /// f32: the file holds the weights that are packed together in different formats.
     MixedParts,
     /// The last group of each output is shorter than the others.
@@ -173,7 +180,8 @@ impl fmt::Display for PrecisionNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeyondF16 { largest } => write!(f, "a weight of {largest:e} is beyond f16"),
-            Self::NotFinite => f.write_str("a weight is not finite"),
+            Self::NotFinite => f.write_str("a weight is not finite, or beyond 1.7e38"),
+            Self::TooManyInputs => f.write_str("too many inputs for 8-bit products"),
             Self::MixedParts => f.write_str("the file holds what is packed together in different formats"),
             Self::ShorterGroup { inputs } => write!(f, "the last group has {inputs} inputs"),
         }

@@ -5,7 +5,7 @@
 
 use crate::{
     ModelError, Precision, PrecisionNote,
-    layers::packing::{all_finite, beyond_f16},
+    layers::packing::{beyond_f16, have_codes},
 };
 use dinoxide_checkpoint::{
     Checkpoint, CheckpointError, QuantizedTensor, Quantizer, SaveOptions, Storage, TensorSpec, Tensors,
@@ -87,7 +87,10 @@ impl Maker<'_> {
                 None => (Precision::F16, None),
             },
             Precision::F32 | Precision::Bf16 => (self.precision, None),
-            _ if !all_finite(weight) => (Precision::F32, Some(PrecisionNote::NotFinite)),
+            Precision::Int8 if inputs > Int8Weight::MAX_K => {
+                (Precision::F32, Some(PrecisionNote::TooManyInputs))
+            }
+            _ if !have_codes(weight) => (Precision::F32, Some(PrecisionNote::NotFinite)),
             codes => {
                 let last = codes.group_size().map_or(0, |group_size| inputs % group_size);
                 (codes, (last > 0).then_some(PrecisionNote::ShorterGroup { inputs: last }))

@@ -2,8 +2,8 @@
 
 use crate::fixtures::{fixture, goldens};
 use dinoxide::{
-    Checkpoint, Dinov2Config, Error, Golden, Inputs, LoadOptions, Model, ModelError, Precision,
-    PrecisionNote, QuantizeOptions, RunOptions, config::TorchDtype, hash32, quantize,
+    Checkpoint, DINOv3ViTConfig, Dinov2Config, Error, Golden, Inputs, LoadOptions, Model, ModelError,
+    Precision, PrecisionNote, QuantizeOptions, RunOptions, config::TorchDtype, hash32, quantize,
 };
 use dinoxide_testkit::{
     compare::cosine,
@@ -62,7 +62,7 @@ fn half_precision_files_are_held_as_they_are_and_f32_files_in_f32() {
     assert!(model.linears().iter().all(|linear| linear.precision == Precision::Bf16));
 }
 
-/// Bug log O20: also at load, and far from the native grid, where angles and positions have to be exact.
+/// Also at load, and far from the native grid, where angles and positions have to be exact.
 #[test]
 fn half_precision_at_load_keeps_the_direction_of_every_token() {
     for name in ["dinov2-with-registers", "dinov3-vit"] {
@@ -149,12 +149,14 @@ fn a_layer_that_f16_cannot_hold_stays_f32_and_is_told() {
 }
 
 #[test]
-fn a_layer_that_is_not_finite_has_no_codes_and_stays_f32() {
+fn a_layer_that_is_not_finite_or_too_large_for_a_range_has_no_codes_and_stays_f32() {
     let tensor = "layer.1.mlp.down_proj.weight";
-    let checkpoint = changed("dinov3-vit", tensor, f32::INFINITY);
-    for precision in
-        [Precision::Int8, Precision::Int4 { group_size: 32 }, Precision::Int4A8 { group_size: 7 }]
-    {
+    for (value, precision) in [
+        (f32::INFINITY, Precision::Int8),
+        (-2e38, Precision::Int4 { group_size: 32 }),
+        (f32::NAN, Precision::Int4A8 { group_size: 7 }),
+    ] {
+        let checkpoint = changed("dinov3-vit", tensor, value);
         let options = RunOptions { precision: Some(precision), ..RunOptions::default() };
         let model = Model::from_checkpoint(&checkpoint, options).unwrap();
         let left: Vec<_> =
@@ -171,7 +173,7 @@ fn a_layer_that_is_not_finite_has_no_codes_and_stays_f32() {
     }
 }
 
-/// Bug log O28: groups that do not divide a row of 48.
+/// Groups that do not divide a row of 48.
 #[test]
 fn a_group_that_does_not_divide_the_layer_is_shorter_at_the_end_and_is_told() {
     let config = Dinov2Config {
@@ -204,6 +206,33 @@ fn a_group_that_does_not_divide_the_layer_is_shorter_at_the_end_and_is_told() {
             assert_eq!(again.linears(), model.linears());
         }
     }
+}
+
+#[test]
+fn a_layer_of_more_inputs_than_sums_of_8_bits_allow_stays_f32_and_is_told() {
+    let config = DINOv3ViTConfig {
+        hidden_size: 8,
+        intermediate_size: 65_794,
+        num_hidden_layers: 1,
+        num_attention_heads: 1,
+        ..DINOv3ViTConfig::default()
+    };
+    let exact = Model::from_config(config, 7).unwrap();
+    let options = RunOptions { precision: Some(Precision::Int8), ..RunOptions::default() };
+    let model = Model::from_checkpoint(exact.checkpoint(), options).unwrap();
+    let dir = TempDir::new().unwrap();
+    let options = QuantizeOptions::new(Precision::Int8);
+    let weights = quantize(exact.checkpoint(), dir.path(), &options, &mut |_| {}).unwrap();
+    let loaded = model.linears().iter().map(|linear| (&linear.name, linear.precision, linear.note));
+    let written = weights.iter().map(|weight| (&weight.name, weight.precision, weight.note));
+    for (name, precision, note) in loaded.chain(written) {
+        let expected = match name.as_str() {
+            "layer.0.mlp.down_proj.weight" => (Precision::F32, Some(PrecisionNote::TooManyInputs)),
+            _ => (Precision::Int8, None),
+        };
+        assert_eq!((precision, note), expected, "{name}");
+    }
+    assert_eq!(tokens(&Model::from_pretrained(dir.path()).unwrap()), tokens(&model));
 }
 
 #[test]

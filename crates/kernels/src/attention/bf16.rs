@@ -34,13 +34,13 @@ impl<'c> HeadWords<'c> {
             ctx.for_each_chunk_mut(&mut words[..], lens.0 + lens.1, |index, words| {
                 let (keys, values) = words.split_at_mut(lens.0);
                 let start = index / heads * tokens * qkv.row_stride + index % heads * head_dim;
-                let row = |of: &'_ [f32], token: usize| start + token * qkv.row_stride..of.len();
+                let place = |token: usize| start + token * qkv.row_stride;
                 for (token, words) in keys.chunks_exact_mut(key_words).enumerate() {
-                    let row = &qkv.k[row(qkv.k, token)][..head_dim];
+                    let row = &qkv.k[place(token)..][..head_dim];
                     ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words });
                 }
                 for (pair, words) in values.chunks_exact_mut(head_dim).enumerate() {
-                    let row = |token: usize| &qkv.v[row(qkv.v, token)][..head_dim];
+                    let row = |token: usize| &qkv.v[place(token)..][..head_dim];
                     let (low, high) = (2 * pair, 2 * pair + 1);
                     let high = (high < tokens).then(|| row(high));
                     ctx.dispatch_products::<Bf16Pairs, _>(PairRows { low: row(low), high, words });

@@ -181,10 +181,11 @@ impl<P: FloatProducts> Operation for JoinRows<'_, P> {
         let rows = self.rows.len() / width;
         for (word, first) in (0..rows).step_by(P::NUMBERS).enumerate() {
             for lane in (0..width).step_by(S::LANES) {
-                let row = |r: usize| {
-                    if r < rows { simd.load(&self.rows[r * width + lane..]) } else { simd.splat(0.0) }
-                };
-                let words = P::words(simd, row(first), row(first + 1));
+                let mut numbers = [simd.splat(0.0); 2];
+                for (row, numbers) in (first..rows).zip(&mut numbers) {
+                    *numbers = simd.load(&self.rows[row * width + lane..]);
+                }
+                let words = P::words(simd, numbers[0], numbers[1]);
                 simd.store(words, &mut self.rows[word * width + lane..]);
             }
         }

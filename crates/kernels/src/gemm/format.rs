@@ -6,7 +6,7 @@
 //! | bf16, where the processor multiplies them fast | as packed | rounded to bf16 | floats |
 //! | bf16 elsewhere, f16, int4 | a panel at a time made floats, in cache | as they are | floats |
 //! | int8 | as packed | bytes, a scale and a zero each (`rows.rs`) | integers, then scaled |
-//! | int4 with int8 activations | as packed | signed bytes, a scale each | integers of a group, scaled and added (`int4.rs`) |
+//! | int4 with int8 activations, groups of whole words | as packed | signed bytes, a scale each | integers of a group, scaled and added (`int4.rs`) |
 
 use super::PackedWeight;
 use super::blocking::blocks;
@@ -33,13 +33,17 @@ pub(super) trait Format: Copy + Sync {
     }
 
     /// Words of K that tiles run over.
-    fn depth(weight: &PackedWeight) -> usize;
+    fn depth(weight: &PackedWeight) -> usize {
+        weight.depth()
+    }
 
     /// What pieces of K begin at multiples of.
     const ALIGNED: usize = 1;
 
     /// Floats of the memory that [`Self::panel`] wants for so many words of K.
-    fn room(width: usize, depth: usize) -> usize;
+    fn room(_width: usize, _depth: usize) -> usize {
+        0
+    }
 
     /// Blocks of so many words of K.
     fn blocks(depth: usize) -> usize {
@@ -53,13 +57,17 @@ pub(super) trait Format: Copy + Sync {
     }
 
     /// The words `ks` of a panel, [ks, W], in place or made in `room`.
+    #[inline(always)]
     fn panel<'a, S: Simd>(
-        simd: S,
+        _simd: S,
         weight: &'a PackedWeight,
         p: usize,
         ks: Range<usize>,
-        room: &'a mut [f32],
-    ) -> &'a [f32];
+        _room: &'a mut [f32],
+    ) -> &'a [f32] {
+        let width = weight.width();
+        &weight.panel(p)[ks.start * width..ks.end * width]
+    }
 
     /// How sums become floats.
     type Sums: Sums;
@@ -90,26 +98,6 @@ impl<P: Products> Format for Packed<P> {
 
     fn sums(&self) -> FloatSums {
         FloatSums
-    }
-
-    fn depth(weight: &PackedWeight) -> usize {
-        weight.depth()
-    }
-
-    fn room(_: usize, _: usize) -> usize {
-        0
-    }
-
-    #[inline(always)]
-    fn panel<'a, S: Simd>(
-        _: S,
-        weight: &'a PackedWeight,
-        p: usize,
-        ks: Range<usize>,
-        _: &'a mut [f32],
-    ) -> &'a [f32] {
-        let width = weight.width();
-        &weight.panel(p)[ks.start * width..ks.end * width]
     }
 }
 
@@ -165,75 +153,63 @@ impl Operation for Expand<'_> {
     #[inline(always)]
     fn eval<S: Simd>(self, simd: S) {
         let Self { weight, p, ks, out } = self;
-        let (width, panel) = (weight.width(), weight.panel(p));
         match weight.format() {
-            PackedFormat::Bf16 => halves(
-                panel,
-                width,
-                ks,
-                out,
-                |words, high, out| {
-                    simd.store(simd.bf16_half(simd.load(words), high), out);
-                },
-                S::LANES,
-            ),
-            PackedFormat::F16 => halves(
-                panel,
-                width,
-                ks,
-                out,
-                |words, high, out| {
-                    simd.store(simd.f16_half(simd.load(words), high), out);
-                },
-                S::LANES,
-            ),
-            PackedFormat::Int4(groups) => nibbles(simd, (panel, groups), (weight, p), ks, out),
+            PackedFormat::Bf16 => halves::<S, false>(simd, (weight, p), ks, out),
+            PackedFormat::F16 => halves::<S, true>(simd, (weight, p), ks, out),
+            PackedFormat::Int4(groups) => codes(simd, groups, (weight, p), ks, out),
             PackedFormat::F32 | PackedFormat::Int8(_) => unreachable!("read in place"),
         }
     }
 }
 
-/// Both halves of the words of a panel.
+/// Both halves of the words of a panel: f16, or else bf16.
 #[inline(always)]
-fn halves(
-    panel: &[f32],
-    width: usize,
+fn halves<S: Simd, const F16: bool>(
+    simd: S,
+    (weight, p): (&PackedWeight, usize),
     ks: Range<usize>,
     out: &mut [f32],
-    convert: impl Fn(&[f32], bool, &mut [f32]),
-    lanes: usize,
 ) {
-    let words = panel[ks.start / 2 * width..].chunks_exact(width);
+    let width = weight.width();
+    let words = weight.panel(p)[ks.start / 2 * width..].chunks_exact(width);
     for (words, out) in words.zip(out[..ks.len().next_multiple_of(2) * width].chunks_exact_mut(2 * width)) {
-        let (even, odd) = out.split_at_mut(width);
-        for column in (0..width).step_by(lanes) {
-            convert(&words[column..], false, &mut even[column..]);
-            convert(&words[column..], true, &mut odd[column..]);
+        for column in (0..width).step_by(S::LANES) {
+            let pair = simd.load(&words[column..]);
+            for (half, high) in [false, true].into_iter().enumerate() {
+                let float = if F16 { simd.f16_half(pair, high) } else { simd.bf16_half(pair, high) };
+                simd.store(float, &mut out[half * width + column..]);
+            }
         }
     }
 }
 
 /// The numbers that the codes of a panel stand for: code · scale + zero, each rounded as torchao rounds it.
 #[inline(always)]
-fn nibbles<S: Simd>(
+fn codes<S: Simd>(
     simd: S,
-    (panel, groups): (&[f32], &Int4Groups),
+    groups: &Int4Groups,
     (weight, p): (&PackedWeight, usize),
     ks: Range<usize>,
     out: &mut [f32],
 ) {
-    let width = weight.width();
+    let (width, panel) = (weight.width(), weight.panel(p));
     let of_panel = p * weight.k().div_ceil(groups.group) * width;
     for (k, out) in ks.zip(out.chunks_exact_mut(width)) {
         let (word, group) = (&panel[k / 8 * width..][..width], of_panel + k / groups.group * width);
         let (scales, zeros) = (&groups.scales[group..][..width], &groups.zeros[group..][..width]);
-        let shift = 8 * (k % 4) as u32 + if k % 8 < 4 { 0 } else { 4 };
         for column in (0..width).step_by(S::LANES) {
-            let code = simd.sub(simd.unsigned_bits(simd.load(&word[column..]), shift, 4), simd.splat(8.0));
+            let code = int4_code(simd, simd.load(&word[column..]), k);
             let scaled = simd.mul(code, simd.load(&scales[column..]));
             simd.store(simd.add(scaled, simd.load(&zeros[column..])), &mut out[column..]);
         }
     }
+}
+
+/// The codes (−8..=7) of input `k` in the words of eight inputs that have it.
+#[inline(always)]
+pub(super) fn int4_code<S: Simd>(simd: S, words: S::Vec, k: usize) -> S::Vec {
+    let bytes = simd.nibbles(words, k % 8 >= 4);
+    simd.sub(simd.signed_byte(bytes, (k % 4) as u32), simd.splat(8.0))
 }
 
 /// int8 weights with rows of bytes.
@@ -245,25 +221,6 @@ pub(super) struct Int8<'a> {
 
 impl<'a> Format for Int8<'a> {
     type Products = Bytes;
-
-    fn depth(weight: &PackedWeight) -> usize {
-        weight.depth()
-    }
-
-    fn room(_: usize, _: usize) -> usize {
-        0
-    }
-
-    #[inline(always)]
-    fn panel<'p, S: Simd>(
-        simd: S,
-        weight: &'p PackedWeight,
-        p: usize,
-        ks: Range<usize>,
-        room: &'p mut [f32],
-    ) -> &'p [f32] {
-        Packed::<Bytes>::panel(simd, weight, p, ks, room)
-    }
 
     type Sums = Self;
 

@@ -7,8 +7,7 @@
 //! code + 8 takes four bits, unsigned: both halves of the bytes of a word are multiplied as they are. Sums of a group, and the
 //! totals, are registers; so a tile has half as many rows as others.
 
-use super::PackedWeight;
-use super::format::{Format, Packed, Place};
+use super::format::{Format, Place, int4_code};
 use super::rows::ByteRows;
 use super::sums::FloatSums;
 use super::tile::Tile;
@@ -35,28 +34,9 @@ impl Format for Int4<'_> {
         FloatSums
     }
 
-    fn depth(weight: &PackedWeight) -> usize {
-        weight.depth()
-    }
-
-    fn room(_: usize, _: usize) -> usize {
-        0
-    }
-
     /// One, as a group is not cut.
     fn blocks(_: usize) -> usize {
         1
-    }
-
-    #[inline(always)]
-    fn panel<'a, S: Simd>(
-        simd: S,
-        weight: &'a PackedWeight,
-        p: usize,
-        ks: Range<usize>,
-        room: &'a mut [f32],
-    ) -> &'a [f32] {
-        Packed::<Bytes>::panel(simd, weight, p, ks, room)
     }
 
     #[inline(always)]
@@ -104,14 +84,16 @@ impl<const V: usize> RowOperation for Multiply<'_, V> {
         let Self { format, tile, rows, ranges: (scales, zeros), sums } = self;
         let Tile { a, a_stride, panel, depth, next, next_step } = tile;
         let (width, group_words) = (V * S::LANES, format.groups.group / WORD);
-        let fits = panel.len() >= depth * width && a.len() >= (R - 1) * a_stride + 2 * depth;
+        // Saturating: a product that wrapped would pass.
+        let of_a = (R - 1).saturating_mul(a_stride).saturating_add(depth.saturating_mul(2));
+        let fits = panel.len() >= depth.saturating_mul(width) && a.len() >= of_a;
         assert!(fits || depth == 0, "tile out of bounds");
         let of_rows: [_; R] = std::array::from_fn(
             #[inline(always)]
             |r| format.rows.row(rows.start + r),
         );
         let mut totals = [[simd.splat(0.0); V]; R];
-        for (g, start) in (0..depth).step_by(group_words.max(1)).enumerate() {
+        for (g, start) in (0..depth).step_by(group_words).enumerate() {
             let mut acc = [[simd.splat(0.0); V]; R];
             for j in start..depth.min(start + group_words) {
                 simd.prefetch(next.wrapping_add(j * next_step));
@@ -171,11 +153,10 @@ impl<const V: usize> Operation for AddOutliers<'_, V> {
         let (scales, zeros) = format.ranges(at, width);
         for (r, sums) in at.rows.clone().zip(sums.chunks_exact_mut(width)) {
             for (k, x) in format.rows.row(r).outliers() {
-                let shift = 8 * (k % 4) as u32 + if k % WORD < 4 { 0 } else { 4 };
                 for v in 0..V {
                     let (column, group) = (v * S::LANES, k / format.groups.group * width);
                     let word = simd.load(&panel[k / WORD * width + column..]);
-                    let code = simd.sub(simd.unsigned_bits(word, shift, 4), simd.splat(8.0));
+                    let code = int4_code(simd, word, k);
                     let (scale, zero) =
                         (simd.load(&scales[group + column..]), simd.load(&zeros[group + column..]));
                     let weight = simd.mul_add(code, scale, zero);

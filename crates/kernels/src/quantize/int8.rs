@@ -5,7 +5,8 @@ use crate::Context;
 /// The largest code.
 const MAX_CODE: f32 = 127.0;
 
-/// A weight [N, K] of signed bytes, symmetric per output: it stands for `codes[n, k] · scales[n]`.
+/// A weight [N, K] of signed bytes, symmetric per output: it stands for `codes[n, k] · scales[n]`. Codes that are made here are in
+/// −127..=127; those of a checkpoint may be −128 too.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Int8Weight {
     k: usize,
@@ -14,6 +15,9 @@ pub struct Int8Weight {
 }
 
 impl Int8Weight {
+    /// The most inputs of a weight that can be packed: products of bytes, 255 · 128 at most each, are summed in 32 bits.
+    pub const MAX_K: usize = i32::MAX as usize / (255 * 128);
+
     /// Quantises `weight` ([N, K] row-major, finite).
     ///
     /// # Panics
@@ -33,7 +37,7 @@ impl Int8Weight {
         Self { k, codes, scales }
     }
 
-    /// From codes [N, K] in −127..=127 and scales `[N]`, as a checkpoint holds them.
+    /// From codes [N, K], any bytes, and scales `[N]`, 0 or more, as a checkpoint holds them.
     ///
     /// # Panics
     /// When `codes.len() != scales.len() * k`.

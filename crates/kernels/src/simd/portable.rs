@@ -210,11 +210,6 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn unsigned_bits(self, words: Lanes, shift: u32, bits: u32) -> Lanes {
-        map(words, |word| ((word.to_bits() >> shift) & ((1 << bits) - 1)) as f32)
-    }
-
-    #[inline(always)]
     fn signed_byte(self, words: Lanes, i: u32) -> Lanes {
         map(words, |word| ((word.to_bits() << (24 - 8 * i)).cast_signed() >> 24) as f32)
     }
@@ -230,7 +225,10 @@ impl Simd for Portable {
         let (least, most) = if signed { (-128.0, 127.0) } else { (0.0, 255.0) };
         for (i, a) in a.into_iter().enumerate() {
             // After the addition the low mantissa bits are the integer.
-            let bytes = a.0.map(|x| (x.clamp(least, most) + TO_INTEGER).to_bits() as u8);
+            let bytes = a.0.map(
+                #[inline(always)]
+                |x| (x.clamp(least, most) + TO_INTEGER).to_bits() as u8,
+            );
             // SAFETY: the caller vouches for 4 · `LANES` bytes.
             unsafe { dst.add(i * LANES).cast::<[u8; LANES]>().write(bytes) }
         }
@@ -243,26 +241,17 @@ impl Simd for Portable {
 
     #[inline(always)]
     fn f16_half(self, words: Lanes, high: bool) -> Lanes {
-        map(words, |word| {
-            let half = if high { word.to_bits() >> 16 } else { word.to_bits() & !HIGH };
-            // The exponent's bias grows by 112: so subnormals come right too. That of infinities and NaN grows twice.
-            let magnitude = f32::from_bits((half & 0x7FFF) << 13) * f32::from_bits((127 + 112) << 23);
-            let special = if half & 0x7C00 == 0x7C00 { 0x7F80_0000 } else { 0 };
-            f32::from_bits(magnitude.to_bits() | special | (half & 0x8000) << 16)
-        })
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    unsafe fn store_bf16(self, a: Lanes, dst: *mut u16) {
-        let halves = a.0.map(|x| {
-            let bits = x.to_bits();
-            // Just over half a step, or half a step when the last bit kept is 1.
-            let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1));
-            (if x.is_nan() { bits | 0x0040_0000 } else { rounded } >> 16) as u16
-        });
-        // SAFETY: the caller vouches for `LANES` halves; `dst` is aligned for u16, and an array of them has no other alignment.
-        unsafe { dst.cast::<[u16; LANES]>().write(halves) }
+        map(
+            words,
+            #[inline(always)]
+            |word| {
+                let half = if high { word.to_bits() >> 16 } else { word.to_bits() & !HIGH };
+                // The exponent's bias grows by 112: so subnormals come right too. That of infinities and NaN grows twice.
+                let magnitude = f32::from_bits((half & 0x7FFF) << 13) * f32::from_bits((127 + 112) << 23);
+                let special = if half & 0x7C00 == 0x7C00 { 0x7F80_0000 } else { 0 };
+                f32::from_bits(magnitude.to_bits() | special | (half & 0x8000) << 16)
+            },
+        )
     }
 
     #[inline(always)]

@@ -151,14 +151,12 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn integer_to_float(self, a: Self::Vec) -> Self::Vec;
     /// a + b of 32-bit integers that wrap.
     fn integer_sum(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
-    /// Bits `shift..shift + bits` of each word, an unsigned number below 2²⁴, as a float.
-    fn unsigned_bits(self, words: Self::Vec, shift: u32, bits: u32) -> Self::Vec;
     /// Byte `i` of each word, signed, as a float.
     fn signed_byte(self, words: Self::Vec, i: u32) -> Self::Vec;
     /// The four-bit numbers in the low (or high) half of each byte, as bytes.
     fn nibbles(self, words: Self::Vec, high: bool) -> Self::Vec;
     /// Stores the integers nearest to the floats of four vectors, whose magnitudes are below 2²², as bytes, signed or not; what is no
-    /// byte becomes the nearest.
+    /// byte becomes the nearest. Of NaN any byte.
     ///
     /// # Safety
     /// The address must be valid for writing 4 · `LANES` bytes.
@@ -172,29 +170,22 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     /// Stores the bf16 nearest to each float, ties to even; NaN stays NaN, subnormals may become 0.
     ///
     /// # Safety
-    /// The address must be valid for writing `LANES` bf16.
-    #[allow(unsafe_code)]
-    unsafe fn store_bf16(self, a: Self::Vec, dst: *mut u16);
-    /// Words of two bf16, those nearest to each float, ties to even: `low`'s in the low half.
+    /// The address must be aligned for u16, and valid for writing `LANES` of them.
     #[inline(always)]
     #[allow(unsafe_code)]
+    unsafe fn store_bf16(self, a: Self::Vec, dst: *mut u16) {
+        // SAFETY: by the caller.
+        unsafe { store_bf16_each(self, a, dst) }
+    }
+    /// Words of two bf16, those nearest to each float, ties to even: `low`'s in the low half.
+    #[inline(always)]
     fn bf16_pair(self, low: Self::Vec, high: Self::Vec) -> Self::Vec {
-        let (mut halves, mut words) = ([0_u16; 32], [0.0; 16]);
-        // SAFETY: either half of the array has room for the lanes of any level.
-        unsafe {
-            self.store_bf16(low, halves.as_mut_ptr());
-            self.store_bf16(high, halves.as_mut_ptr().add(16));
-        }
-        for (i, word) in words.iter_mut().enumerate() {
-            *word = f32::from_bits(u32::from(halves[i]) | u32::from(halves[16 + i]) << 16);
-        }
-        self.load(&words)
+        bf16_pair_each(self, low, high)
     }
     /// Words of two bf16: `sum + a₀·b₀ + a₁·b₁`, however rounded; subnormals may count as 0.
     #[inline(always)]
     fn dot_bf16(self, a: Self::Vec, b: Self::Vec, sum: Self::Vec) -> Self::Vec {
-        let low = self.mul_add(self.bf16_half(a, false), self.bf16_half(b, false), sum);
-        self.mul_add(self.bf16_half(a, true), self.bf16_half(b, true), low)
+        dot_bf16_floats(self, a, b, sum)
     }
 
     /// `table[i]` for each lane, i being the low five bits of the lane of `index`.
@@ -207,6 +198,42 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
 
     /// Sum of all lanes, halves added to halves: an order that depends on the level alone.
     fn reduce_sum(self, a: Self::Vec) -> f32;
+}
+
+/// [`Simd::store_bf16`] without instructions for it. It and the next two need not be fast: kernels of bf16 run where the
+/// processor has the instructions, and elsewhere in tests alone.
+///
+/// # Safety
+/// As of [`Simd::store_bf16`].
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(super) unsafe fn store_bf16_each<S: Simd>(simd: S, a: S::Vec, dst: *mut u16) {
+    let mut lanes = [0.0; 16];
+    simd.store(a, &mut lanes);
+    for (i, x) in lanes[..S::LANES].iter().enumerate() {
+        // SAFETY: i < LANES, and the caller vouches for as many.
+        unsafe { dst.add(i).write(half::bf16::from_f32(*x).to_bits()) };
+    }
+}
+
+/// [`Simd::bf16_pair`] without instructions for it.
+#[inline(always)]
+pub(super) fn bf16_pair_each<S: Simd>(simd: S, low: S::Vec, high: S::Vec) -> S::Vec {
+    let (mut words, mut highs) = ([0.0; 16], [0.0; 16]);
+    simd.store(low, &mut words);
+    simd.store(high, &mut highs);
+    for (word, high) in words.iter_mut().zip(highs) {
+        let half = |x: f32| u32::from(half::bf16::from_f32(x).to_bits());
+        *word = f32::from_bits(half(*word) | half(high) << 16);
+    }
+    simd.load(&words)
+}
+
+/// [`Simd::dot_bf16`] without instructions for it.
+#[inline(always)]
+pub(super) fn dot_bf16_floats<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec {
+    let low = simd.mul_add(simd.bf16_half(a, false), simd.bf16_half(b, false), sum);
+    simd.mul_add(simd.bf16_half(a, true), simd.bf16_half(b, true), low)
 }
 
 /// `x[i] = f(x[i])` for all of `x`; lanes past the end are given to `f` as 0.

@@ -2,7 +2,7 @@
 //! file.
 //!
 //! Codes that the file holds are taken as they are; others are made of its floats. What the precision cannot hold (a weight beyond
-//! f16, one that is not finite in codes) leaves the layer in f32, and the report says so.
+//! f16, one that has no code, more inputs than sums of int8 allow) leaves the layer in f32, and the report says so.
 
 use crate::{
     LinearPrecision, ModelError, Precision, PrecisionNote, layers::linear::LinearShape, weights::Weights,
@@ -104,6 +104,9 @@ impl<'w> Stack<'_, 'w> {
     }
 
     fn int8(&self) -> Result<Packed, ModelError> {
+        if self.inputs() > Int8Weight::MAX_K {
+            return Ok(Err(Some(PrecisionNote::TooManyInputs)));
+        }
         let mut weights = Vec::new();
         for (place, shape) in self.parts() {
             match int8(place, shape)? {
@@ -147,7 +150,7 @@ impl<'w> Stack<'_, 'w> {
     }
 }
 
-/// The codes of a weight: the file's own, else made of its floats; nothing where one of these is not finite.
+/// The codes of a weight: the file's own, else made of its floats; nothing where one of these has none.
 fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>>, ModelError> {
     let [n, k] = shape;
     if let Some(tensors) = place.quantized("weight", &shape)? {
@@ -160,7 +163,7 @@ fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>
         }
     }
     let weight = place.numbers("weight", &shape)?;
-    Ok(all_finite(&weight).then(|| vec![Int8Weight::quantize(place.context(), &weight, n, k)]))
+    Ok(have_codes(&weight).then(|| vec![Int8Weight::quantize(place.context(), &weight, n, k)]))
 }
 
 /// As [`int8`], in groups of `group`; the file's own codes serve where they are in such groups.
@@ -180,16 +183,14 @@ fn int4(place: &Weights<'_>, shape: [usize; 2], group: usize) -> Result<Option<V
         }
     }
     let weight = place.numbers("weight", &shape)?;
-    Ok(all_finite(&weight).then(|| vec![Int4Weight::quantize(place.context(), &weight, (n, k), group)]))
+    Ok(have_codes(&weight).then(|| vec![Int4Weight::quantize(place.context(), &weight, (n, k), group)]))
 }
 
-/// Bits of a float but its sign: as numbers in the order of magnitudes.
-fn magnitude(value: f32) -> u32 {
-    value.abs().to_bits()
-}
-
-pub(crate) fn all_finite(values: &[f32]) -> bool {
-    values.iter().fold(0, |most, value| magnitude(*value).max(most)) < f32::INFINITY.to_bits()
+/// Whether all are numbers whose differences are finite: the range of a group is one.
+pub(crate) fn have_codes(values: &[f32]) -> bool {
+    // Bits without the sign are in the order of magnitudes, infinity and NaN last.
+    let most = values.iter().fold(0, |most, value| value.abs().to_bits().max(most));
+    most <= (f32::MAX / 2.0).to_bits()
 }
 
 /// The largest magnitude of a number that is not infinite.
@@ -207,9 +208,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_finite_and_what_f16_cannot_hold_is_found() {
-        assert!(all_finite(&[0.0, -1.0, f32::MAX]) && all_finite(&[]));
-        assert!(!all_finite(&[0.0, f32::NEG_INFINITY]) && !all_finite(&[-f32::NAN, 1.0]));
+    fn what_has_no_code_and_what_f16_cannot_hold_is_found() {
+        assert!(have_codes(&[0.0, -1.0, f32::MAX / 2.0]) && have_codes(&[]));
+        for none in [f32::NEG_INFINITY, -f32::NAN, -2e38] {
+            assert!(!have_codes(&[0.0, none, 1.0]), "{none}");
+        }
         assert_eq!(beyond_f16(&[65519.0, -1.0, f32::INFINITY, f32::NAN]), None);
         assert_eq!(beyond_f16(&[-65520.0, 1.0]), Some(65520.0));
         assert!(half::f16::from_f32(65519.0).is_finite() && half::f16::from_f32(65520.0).is_infinite());

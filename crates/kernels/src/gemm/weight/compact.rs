@@ -12,12 +12,16 @@ use crate::aligned::AlignedFloats;
 use crate::{Context, Int4Weight, Int8Weight};
 use half::{bf16, f16};
 
+/// The longest group whose products of bytes, 15 · 127 at most each, are summed in 32 bits; a round number below.
+const MAX_BYTES_GROUP: usize = 1 << 20;
+
 /// What an int4 weight is multiplied with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Int4Activations {
     /// Floats: what torchao's scheme computes.
     Float,
-    /// Bytes, one scale a row: faster. Groups that are no multiple of 8 are multiplied with floats all the same.
+    /// Bytes, one scale a row: faster. Groups that are no multiple of 8, or longer than 2²⁰, are multiplied with floats all the
+    /// same.
     Int8,
 }
 
@@ -44,9 +48,10 @@ pub(in crate::gemm) struct Int4Groups {
 }
 
 impl Int4Groups {
-    /// Whether products are of bytes: asked for, and groups are of whole words.
+    /// Whether products are of bytes: asked for, and groups are of whole words, and not too long.
     pub(in crate::gemm) fn multiplies_bytes(&self) -> bool {
-        self.activations == Int4Activations::Int8 && self.group.is_multiple_of(8)
+        let fits = self.group.is_multiple_of(8) && self.group <= MAX_BYTES_GROUP;
+        self.activations == Int4Activations::Int8 && fits
     }
 }
 
@@ -92,10 +97,11 @@ impl PackedWeight {
     /// Packs several weights [Nᵢ, K] as one.
     ///
     /// # Panics
-    /// When there are none, or their K differ.
+    /// When there are none, their K differ, or it is more than [`Int8Weight::MAX_K`].
     #[must_use]
     pub fn pack_int8(ctx: &Context, weights: &[Int8Weight]) -> Self {
         let k = common_k(weights.iter().map(Int8Weight::k));
+        assert!(k <= Int8Weight::MAX_K, "an int8 weight of {k} inputs");
         let n: usize = weights.iter().map(Int8Weight::n).sum();
         let padded = n.next_multiple_of(ctx.dispatch(PanelWidth { n }));
         let (mut scales, mut sums) = (AlignedFloats::zeroed(padded), AlignedFloats::zeroed(padded));
@@ -109,7 +115,7 @@ impl PackedWeight {
         Self::pack_words(ctx, weights, (n, k), k.div_ceil(4), format)
     }
 
-    /// Packs several weights [Nᵢ, K] as one.
+    /// Packs several weights [Nᵢ, K] as one, whose groups are the same.
     ///
     /// # Panics
     /// When there are none, or their K or groups differ.

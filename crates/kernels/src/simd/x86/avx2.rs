@@ -242,18 +242,6 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn unsigned_bits(self, words: __m256, shift: u32, bits: u32) -> __m256 {
-        // SAFETY: the token proves the features.
-        unsafe {
-            let shifted =
-                _mm256_srl_epi32(_mm256_castps_si256(words), _mm_cvtsi32_si128(shift.cast_signed()));
-            let mask = _mm256_set1_epi32(((1_u32 << bits) - 1).cast_signed());
-            _mm256_cvtepi32_ps(_mm256_and_si256(shifted, mask))
-        }
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
     fn signed_byte(self, words: __m256, i: u32) -> __m256 {
         // SAFETY: the token proves the features.
         unsafe {
@@ -315,24 +303,6 @@ impl Simd for Avx2 {
                 false => _mm256_and_si256(words, _mm256_set1_epi32(0xFFFF)),
             };
             _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low)))
-        }
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
-    unsafe fn store_bf16(self, a: __m256, dst: *mut u16) {
-        // SAFETY: the caller vouches for 8 halves; the token proves the features.
-        unsafe {
-            let bits = _mm256_castps_si256(a);
-            // Just over half a step, or half a step when the last bit kept is 1.
-            let last = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
-            let rounded = _mm256_add_epi32(bits, _mm256_add_epi32(last, _mm256_set1_epi32(0x7FFF)));
-            let nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
-            let quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x0040_0000));
-            let halves = _mm256_srli_epi32::<16>(_mm256_blendv_epi8(rounded, quiet, nan));
-            let packed =
-                _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256::<1>(halves));
-            _mm_storeu_si128(dst.cast(), packed);
         }
     }
 

@@ -9,6 +9,7 @@
 use super::{
     super::Simd,
     super::dispatch::{Operation, eval_avx512, eval_avx512_bf16, eval_avx512_vnni},
+    super::vector::{bf16_pair_each, dot_bf16_floats, store_bf16_each},
     Avx2, instructions,
 };
 use std::arch::x86_64::*;
@@ -290,18 +291,6 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn unsigned_bits(self, words: __m512, shift: u32, bits: u32) -> __m512 {
-        // SAFETY: the token proves the features.
-        unsafe {
-            let shifted =
-                _mm512_srl_epi32(_mm512_castps_si512(words), _mm_cvtsi32_si128(shift.cast_signed()));
-            let mask = _mm512_set1_epi32(((1_u32 << bits) - 1).cast_signed());
-            _mm512_cvtepi32_ps(_mm512_and_si512(shifted, mask))
-        }
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
     fn signed_byte(self, words: __m512, i: u32) -> __m512 {
         // SAFETY: the token proves the features.
         unsafe {
@@ -366,44 +355,31 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
     #[inline(always)]
     #[allow(unsafe_code)]
     unsafe fn store_bf16(self, a: __m512, dst: *mut u16) {
-        // SAFETY: the caller vouches for 16 halves; the token proves the features, also those of its kind.
+        // SAFETY: the caller vouches for 16 halves; a token of this kind proves AVX-512 BF16.
         unsafe {
-            if EXTRA == BF16 {
-                let halves = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a));
-                return _mm256_storeu_si256(dst.cast(), halves);
+            if EXTRA != BF16 {
+                return store_bf16_each(self, a, dst);
             }
-            let bits = _mm512_castps_si512(a);
-            // Just over half a step, or half a step when the last bit kept is 1.
-            let last = _mm512_and_si512(_mm512_srli_epi32::<16>(bits), _mm512_set1_epi32(1));
-            let rounded = _mm512_add_epi32(bits, _mm512_add_epi32(last, _mm512_set1_epi32(0x7FFF)));
-            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
-            let quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x0040_0000));
-            let halves = _mm512_srli_epi32::<16>(_mm512_mask_blend_epi32(nan, rounded, quiet));
-            _mm256_storeu_si256(dst.cast(), _mm512_cvtepi32_epi16(halves));
+            let halves = std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(a));
+            _mm256_storeu_si256(dst.cast(), halves);
         }
     }
 
     #[inline(always)]
     #[allow(unsafe_code)]
     fn bf16_pair(self, low: __m512, high: __m512) -> __m512 {
-        // SAFETY: the token proves the features, also those of its kind.
+        if EXTRA != BF16 {
+            return bf16_pair_each(self, low, high);
+        }
+        // SAFETY: a token of this kind proves AVX-512 BF16; any 512 bits are 32 bf16.
         unsafe {
-            if EXTRA == BF16 {
-                let halves = std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low));
-                // Half i of `low`, then half i of `high`, which are 16 apart.
-                let alternate = _mm512_set_epi16(
-                    31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4,
-                    19, 3, 18, 2, 17, 1, 16, 0,
-                );
-                return _mm512_castsi512_ps(_mm512_permutexvar_epi16(alternate, halves));
-            }
-            let (mut halves, words) = ([[0_u16; 16]; 2], [low, high]);
-            for (halves, words) in halves.iter_mut().zip(words) {
-                self.store_bf16(words, halves.as_mut_ptr());
-            }
-            let wide = |halves: &[u16; 16]| _mm512_cvtepu16_epi32(_mm256_loadu_si256(halves.as_ptr().cast()));
-            let high = _mm512_slli_epi32::<16>(wide(&halves[1]));
-            _mm512_castsi512_ps(_mm512_or_si512(wide(&halves[0]), high))
+            let halves = std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low));
+            // Half i of `low`, then half i of `high`, which are 16 apart.
+            let alternate = _mm512_set_epi16(
+                31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19,
+                3, 18, 2, 17, 1, 16, 0,
+            );
+            _mm512_castsi512_ps(_mm512_permutexvar_epi16(alternate, halves))
         }
     }
 
@@ -411,8 +387,7 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
     #[allow(unsafe_code)]
     fn dot_bf16(self, a: __m512, b: __m512, sum: __m512) -> __m512 {
         if EXTRA != BF16 {
-            let low = self.mul_add(self.bf16_half(a, false), self.bf16_half(b, false), sum);
-            return self.mul_add(self.bf16_half(a, true), self.bf16_half(b, true), low);
+            return dot_bf16_floats(self, a, b, sum);
         }
         // SAFETY: a token of this kind proves AVX-512 BF16; any 512 bits are 32 bf16.
         unsafe {
