@@ -160,7 +160,9 @@ impl Operation for ToBytes<'_> {
         let mut limit = f32::INFINITY;
         let [scale, zero, outliers, places @ ..] = numbers else { unreachable!("numbers of a row") };
         *outliers = 0.0;
-        if span.most.max(-span.least) > span.far(row.len()) {
+        // Not a number if one is not; squares of finite numbers may be infinite too.
+        let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
+        if finite && span.most.max(-span.least) > span.far(row.len()) {
             (span, limit) = without_outliers(simd, row, span);
             let found = row.iter().enumerate().filter(|(_, x)| x.abs() > limit);
             for ((k, x), place) in found.zip(places.chunks_exact_mut(2)) {
@@ -175,8 +177,6 @@ impl Operation for ToBytes<'_> {
         };
         let step = if of_byte > f32::MIN_POSITIVE { 1.0 / of_byte } else { 0.0 };
         let middle = if signed { 0.0 } else { (-span.least * step).round_ties_even() };
-        // Not a number if one is not; squares of finite numbers may be infinite too.
-        let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
         *scale = if finite { of_byte } else { f32::NAN };
         *zero = middle;
         match limit.is_finite() {
@@ -200,9 +200,13 @@ struct Span {
 }
 
 impl Span {
-    /// From where on a number is far from the others.
+    /// From where on a number is far from the others. Squares may add up to infinity: numbers that can bring that about are far.
     fn far(&self, numbers: usize) -> f32 {
-        FAR * (self.squares / numbers as f32).sqrt()
+        let numbers = numbers as f32;
+        match self.squares.is_finite() {
+            true => FAR * (self.squares / numbers).sqrt(),
+            false => (f32::MAX / numbers).sqrt(),
+        }
     }
 }
 

@@ -213,6 +213,35 @@ fn outliers_of_a_row_do_not_cost_the_others_their_bits() {
     }
 }
 
+/// The squares of such a number are infinite. Its weights are 0, so that only the others count.
+#[test]
+fn one_number_of_immense_size_does_not_cost_the_others_their_bits() {
+    let (n, k, far) = (20, 384, 9);
+    let a = hash32(1, k);
+    let mut huge = a.clone();
+    huge[far] = -1e25;
+    let mut weight = hash32(2, n * k);
+    weight.iter_mut().skip(far).step_by(k).for_each(|w| *w = 0.0);
+    let mut codes = vec![0x17; n * k / 2];
+    codes.iter_mut().skip(far / 2).step_by(k / 2).for_each(|pair| *pair = 0x07);
+    let groups = n * k / 64;
+    let int4 = Int4Weight::new(codes, (vec![0.1; groups], vec![0.0; groups]), (n, k), 64);
+    for ctx in contexts() {
+        let int8 = Int8Weight::quantize(&ctx, &weight, n, k);
+        let packed = [
+            (PackedWeight::pack_int8(&ctx, std::slice::from_ref(&int8)), int8.dequantize()),
+            (
+                PackedWeight::pack_int4(&ctx, std::slice::from_ref(&int4), Int4Activations::Int8),
+                int4.dequantize(),
+            ),
+        ];
+        for (packed, meant) in &packed {
+            let got = product(&ctx, &huge, packed, &Epilogue::default(), 1);
+            assert_near(&got, &exact(&a, meant, (1, n, k)), 5e-3, &ctx.isa().to_string());
+        }
+    }
+}
+
 #[test]
 fn rows_that_are_not_finite_are_not_numbers_and_others_are() {
     for ctx in contexts() {
