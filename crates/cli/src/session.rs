@@ -37,10 +37,8 @@ impl Session {
                 self.printer.detail(|| format!("{name}: {precision}, {before} in f32, {after} here{note}"));
             }
         }
-        let left = model
-            .linears()
-            .iter()
-            .filter(|linear| model.precision().is_some_and(|asked| asked != linear.precision));
+        let asked = model.precision().is_some_and(|asked| asked != Precision::F32);
+        let left = model.linears().iter().filter(|linear| asked && linear.precision == Precision::F32);
         let count = left.count();
         if count > 0 {
             let layers = text::count(count, "layer");

@@ -18,7 +18,7 @@
 //! ```
 
 use crate::{Error, HiddenStates, Inputs, Model, Outputs, SaveOptions};
-use dinoxide_checkpoint::Checkpoint;
+use dinoxide_checkpoint::{Checkpoint, Storage};
 use dinoxide_kernels::{Context, ContextOptions};
 use dinoxide_model::{Precision, QuantizedLinear};
 use ndarray::{Array3, ArrayView1, ArrayViewD, Axis};
@@ -57,8 +57,11 @@ pub fn quantize(
     options: &QuantizeOptions,
     done: &mut dyn FnMut(&QuantizedLinear),
 ) -> Result<Vec<QuantizedLinear>, Error> {
-    if checkpoint.config().common().quantization.is_some() {
-        return Err(Error::AlreadyQuantized { path: checkpoint.tensors().path().to_owned() });
+    let tensors = checkpoint.tensors();
+    // Of some files only their own metadata tells.
+    let in_codes = |name| matches!(tensors.storage(name), Some(Storage::Int8 | Storage::Int4 { .. }));
+    if checkpoint.config().common().quantization.is_some() || tensors.names().any(in_codes) {
+        return Err(Error::AlreadyQuantized { path: tensors.path().to_owned() });
     }
     let ctx = Context::new(options.context)?;
     let place = (dir.as_ref(), &options.save);

@@ -1,6 +1,6 @@
 //! What can go wrong when a model is built or run, sorted by whose fault it is.
 
-use dinoxide_checkpoint::CheckpointError;
+use dinoxide_checkpoint::{CheckpointError, limits::MAX_GROUP_SIZE};
 use dinoxide_kernels::KernelError;
 
 /// Why a model could not be built, or could not take its inputs.
@@ -23,7 +23,7 @@ pub enum ModelError {
         got: String,
     },
     /// Groups of a size that there cannot be.
-    #[error("a group of {got} inputs: expected 1 or more")]
+    #[error("a group of {got} inputs: expected 1 to {}", MAX_GROUP_SIZE)]
     GroupSize {
         /// What was given.
         got: usize,

@@ -7,6 +7,7 @@ use crate::ModelError;
 use dinoxide_checkpoint::{
     Checkpoint, Storage,
     config::{Quantization, TorchDtype},
+    limits::MAX_GROUP_SIZE,
 };
 use std::{fmt, str::FromStr};
 
@@ -42,6 +43,14 @@ pub enum Precision {
 impl Precision {
     /// Inputs of a group of 4-bit weights when none are named, as in torchao.
     pub const DEFAULT_GROUP_SIZE: usize = 128;
+
+    /// An error where a group can have no such size.
+    pub(crate) fn check_group_size(self) -> Result<(), ModelError> {
+        match self.group_size() {
+            Some(got) if !(1..=MAX_GROUP_SIZE).contains(&got) => Err(ModelError::GroupSize { got }),
+            _ => Ok(()),
+        }
+    }
 
     /// The names that [`FromStr`] reads.
     pub const NAMES: [&'static str; 6] = ["f32", "bf16", "f16", "int8", "int4", "int4-a8"];
@@ -163,10 +172,13 @@ pub enum PrecisionNote {
         /// The largest magnitude.
         largest: f32,
     },
-    /// f32: a weight is infinite, no number, or beyond half of f32's range, as the range of a group of codes would be infinite.
+    /// f32: a weight is infinite or no number, or the range of a group of 4-bit weights would be.
     NotFinite,
-    /// f32: more inputs than 8-bit products can be summed of in 32 bits, 65,793.
-    TooManyInputs,
+    /// f32: products of bytes may add up to more than 32 bits hold.
+    TooManyInputs {
+        /// Inputs of the layer.
+        inputs: usize,
+    },
     /// f32: the file holds the weights that are packed together in different formats.
     MixedParts,
     /// The last group of each output is shorter than the others.
@@ -180,8 +192,8 @@ impl fmt::Display for PrecisionNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeyondF16 { largest } => write!(f, "a weight of {largest:e} is beyond f16"),
-            Self::NotFinite => f.write_str("a weight is not finite, or beyond 1.7e38"),
-            Self::TooManyInputs => f.write_str("too many inputs for 8-bit products"),
+            Self::NotFinite => f.write_str("a weight, or the range of a group, is not finite"),
+            Self::TooManyInputs { inputs } => write!(f, "{inputs} inputs are too many for sums of bytes"),
             Self::MixedParts => f.write_str("the file holds what is packed together in different formats"),
             Self::ShorterGroup { inputs } => write!(f, "the last group has {inputs} inputs"),
         }

@@ -5,7 +5,7 @@
 
 use crate::{
     ModelError, Precision, PrecisionNote,
-    layers::packing::{beyond_f16, have_codes},
+    layers::packing::{beyond_f16, can_be_codes},
 };
 use dinoxide_checkpoint::{
     Checkpoint, CheckpointError, QuantizedTensor, Quantizer, SaveOptions, Storage, TensorSpec, Tensors,
@@ -54,7 +54,7 @@ impl Precision {
 /// is floats, as it is scanned.
 ///
 /// # Errors
-/// Groups of no inputs, a tensor that cannot be read, a place that cannot be written.
+/// Groups of a size that there cannot be, a tensor that cannot be read, a place that cannot be written.
 pub fn quantize(
     ctx: &Context,
     checkpoint: &Checkpoint,
@@ -62,9 +62,7 @@ pub fn quantize(
     (dir, options): (&Path, &SaveOptions),
     done: &mut dyn FnMut(&QuantizedLinear),
 ) -> Result<Vec<QuantizedLinear>, ModelError> {
-    if let Some(group_size @ 0) = precision.group_size() {
-        return Err(ModelError::GroupSize { got: group_size });
-    }
+    precision.check_group_size()?;
     let mut maker = Maker { ctx, precision, linears: Vec::new(), done };
     checkpoint.save_quantized(dir, options, precision.quantization(), &mut maker)?;
     Ok(maker.linears)
@@ -88,9 +86,9 @@ impl Maker<'_> {
             },
             Precision::F32 | Precision::Bf16 => (self.precision, None),
             Precision::Int8 if inputs > Int8Weight::MAX_K => {
-                (Precision::F32, Some(PrecisionNote::TooManyInputs))
+                (Precision::F32, Some(PrecisionNote::TooManyInputs { inputs }))
             }
-            _ if !have_codes(weight) => (Precision::F32, Some(PrecisionNote::NotFinite)),
+            codes if !can_be_codes(weight, codes) => (Precision::F32, Some(PrecisionNote::NotFinite)),
             codes => {
                 let last = codes.group_size().map_or(0, |group_size| inputs % group_size);
                 (codes, (last > 0).then_some(PrecisionNote::ShorterGroup { inputs: last }))

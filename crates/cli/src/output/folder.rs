@@ -1,4 +1,7 @@
 //! A folder that is either whole or not there: written under another name beside its place, then renamed.
+//!
+//! An empty folder that is there stays the folder that it is, as it may be a mount, a link's target, or where somebody works: what
+//! is written begins in a folder within, and is moved up in the end, the config last, without which nothing opens.
 
 use super::file::system_error;
 use crate::{cleanup::Cleanup, error::CliError};
@@ -8,11 +11,16 @@ use std::{
 };
 use tempfile::TempDir;
 
+/// The file that is moved last.
+const CONFIG_FILE: &str = "config.json";
+
 /// A folder in the making. Dropped, it leaves nothing behind.
 #[derive(Debug)]
 pub(crate) struct OutputFolder {
     temporary: TempDir,
     target: PathBuf,
+    /// Whether the target is there, and `temporary` within it.
+    within: bool,
     cleanup: Cleanup,
 }
 
@@ -25,13 +33,17 @@ impl OutputFolder {
         let failed =
             |error: io::Error| CliError::Write { path: target.to_owned(), source: system_error(&error) };
         let exists = || CliError::OutputExists { path: target.to_owned() };
-        match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
+        let within = match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => true,
             Ok(false) => return Err(exists()),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Err(exists()),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
+            // A link to nothing cannot be renamed over.
+            Err(_) if target.is_symlink() => return Err(exists()),
+            Err(_) => false,
+        };
         let parent = match target.parent() {
+            _ if within => target,
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
@@ -44,7 +56,7 @@ impl OutputFolder {
             builder.permissions(fs::Permissions::from_mode(0o777));
         }
         let temporary = cleanup.create(|| builder.tempdir_in(parent), TempDir::path).map_err(failed)?;
-        Ok(Self { temporary, target: target.to_owned(), cleanup: cleanup.clone() })
+        Ok(Self { temporary, target: target.to_owned(), within, cleanup: cleanup.clone() })
     }
 
     /// Where to write meanwhile.
@@ -55,17 +67,37 @@ impl OutputFolder {
     /// Puts the folder in its place.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says; something that came there meanwhile.
     pub(crate) fn commit(self) -> Result<(), CliError> {
-        let Self { temporary, target, cleanup } = self;
+        let Self { temporary, target, within, cleanup } = self;
         let path = temporary.path().to_owned();
-        // One that came there meanwhile and holds something is not lost: it cannot be renamed over.
-        let _ = fs::remove_dir(&target);
-        fs::rename(&path, &target).map_err(|source| CliError::Write { path: target, source })?;
-        let _ = temporary.keep(); // It is no more under that name.
+        let failed = |source| CliError::Write { path: target.clone(), source };
+        if within {
+            let others =
+                fs::read_dir(&target).map_err(failed)?.flatten().filter(|entry| entry.path() != path);
+            if others.count() > 0 {
+                return Err(CliError::OutputExists { path: target.clone() });
+            }
+            cleanup.uninterrupted(|| move_up(&path, &target)).map_err(failed)?;
+            let _ = temporary.close(); // It is empty.
+        } else {
+            // One that came there meanwhile and holds something is not lost: it cannot be renamed over.
+            let _ = fs::remove_dir(&target);
+            fs::rename(&path, &target).map_err(failed)?;
+            let _ = temporary.keep(); // It is no more under that name.
+        }
         cleanup.forget(&path);
         Ok(())
     }
+}
+
+/// Moves what is in a folder into the one above, the config last.
+fn move_up(from: &Path, to: &Path) -> io::Result<()> {
+    let mut names = fs::read_dir(from)?
+        .map(|entry| entry.map(|entry| entry.file_name()))
+        .collect::<io::Result<Vec<_>>>()?;
+    names.sort_by_key(|name| name == CONFIG_FILE);
+    names.iter().try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
 
 #[cfg(test)]
@@ -87,6 +119,58 @@ mod tests {
         folder.commit().unwrap();
         assert_eq!(fs::read(target.join("a")).unwrap(), b"whole");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        let new = dir.path().join("new");
+        let folder = OutputFolder::create(&new, &Cleanup::default()).unwrap();
+        fs::write(folder.path().join("a"), b"whole").unwrap();
+        folder.commit().unwrap();
+        assert_eq!(
+            (fs::read(new.join("a")).unwrap(), names(dir.path())),
+            (b"whole".to_vec(), vec!["new".to_owned(), "out".to_owned()])
+        );
+    }
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// A mount cannot be renamed over, nor can a link, nor `.`.
+    #[cfg(unix)]
+    #[test]
+    fn an_empty_folder_stays_the_one_that_it_is() {
+        use std::os::unix::fs::{MetadataExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("out"), dir.path().join("link"));
+        fs::create_dir(&target).unwrap();
+        symlink(&target, &link).unwrap();
+        let before = fs::metadata(&target).unwrap().ino();
+        let folder = OutputFolder::create(&link, &Cleanup::default()).unwrap();
+        for name in ["config.json", "model.safetensors"] {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        assert_eq!(names(&target).len(), 1);
+        folder.commit().unwrap();
+        assert_eq!(names(&target), ["config.json", "model.safetensors"]);
+        assert_eq!(fs::metadata(&target).unwrap().ino(), before);
+        assert!(link.is_symlink());
+        // What comes there meanwhile is not lost; what leads nowhere is told before the work.
+        let (busy, nowhere) = (dir.path().join("busy"), dir.path().join("nowhere"));
+        fs::create_dir(&busy).unwrap();
+        let folder = OutputFolder::create(&busy, &Cleanup::default()).unwrap();
+        fs::write(folder.path().join("a"), b"ours").unwrap();
+        fs::write(busy.join("a"), b"theirs").unwrap();
+        assert!(matches!(folder.commit().unwrap_err(), CliError::OutputExists { .. }));
+        assert_eq!(
+            (names(&busy), fs::read(busy.join("a")).unwrap()),
+            (vec!["a".to_owned()], b"theirs".to_vec())
+        );
+        symlink(dir.path().join("gone"), &nowhere).unwrap();
+        let error = OutputFolder::create(&nowhere, &Cleanup::default()).unwrap_err();
+        assert!(matches!(error, CliError::OutputExists { .. }), "{error}");
     }
 
     #[test]

@@ -45,6 +45,17 @@ fn the_file_s_own_precision_is_taken_when_none_is_asked() {
     assert!(!told("dinov2").contains("weight: "));
 }
 
+/// Groups of 128 are not those of the folder, whose codes are taken all the same.
+#[test]
+fn a_folder_in_4_bits_keeps_its_groups_without_a_warning() {
+    let model = "fixtures/dinov2-with-registers-int4";
+    assert_eq!(embedding(model, "--dtype int4"), embedding(model, ""));
+    let told = run(&format!("embed {PICTURE} -v -m {model} --dtype int4-a8"), &[]);
+    assert_eq!(told.code, Some(0));
+    assert!(told.stderr.contains("mlp.fc1.weight: int4-a8, "), "{}", told.stderr);
+    assert!(!told.stderr.contains("warning"), "{}", told.stderr);
+}
+
 #[test]
 fn a_group_that_does_not_divide_a_layer_is_told() {
     let told = run(&format!("embed {PICTURE} -v -m builtin:tiny --dtype int4 --group-size 64"), &[]);

@@ -111,6 +111,13 @@ fn what_cannot_be_compared_is_written_all_the_same() {
     let why = "the models were not compared: the checkpoint has no final norm";
     assert!(got.stderr.contains(why), "{}", got.stderr);
     assert!(report(&out)["not_compared"].as_str().unwrap().starts_with("the checkpoint has no final norm"));
+    // Pictures have three channels.
+    let out = dir.path().join("four");
+    let got = run("quantize --to int8 -o", &[&out, &root().join("fixtures/dinov2-4-channels")]);
+    assert_eq!(got.code, Some(0), "{}", got.stderr);
+    let why = "pixel_values has 3 channels, the model expects 4";
+    assert_eq!(report(&out)["not_compared"], why);
+    assert!(got.stderr.contains(why), "{}", got.stderr);
     // Pictures of which one is none.
     let text = dir.path().join("text.jpg");
     fs::write(&text, "This is no picture.").unwrap();

@@ -209,10 +209,30 @@ fn a_group_that_does_not_divide_the_layer_is_shorter_at_the_end_and_is_told() {
 }
 
 #[test]
-fn a_layer_of_more_inputs_than_sums_of_8_bits_allow_stays_f32_and_is_told() {
+fn groups_of_no_inputs_and_of_more_than_a_file_may_have_are_an_error() {
+    for (group_size, int8_activations) in [(0, false), (0, true), ((1 << 20) + 1, false), (usize::MAX, true)]
+    {
+        let precision = match int8_activations {
+            true => Precision::Int4A8 { group_size },
+            false => Precision::Int4 { group_size },
+        };
+        let error = Model::from_pretrained_with(fixture("dinov2"), &with(precision)).unwrap_err();
+        assert!(matches!(error, Error::Model(ModelError::GroupSize { got }) if got == group_size), "{error}");
+        let checkpoint = dinoxide::open(fixture("dinov2"), &LoadOptions::default()).unwrap();
+        let dir = TempDir::new().unwrap();
+        let error =
+            quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap_err();
+        assert!(matches!(error, Error::Model(ModelError::GroupSize { got }) if got == group_size), "{error}");
+    }
+}
+
+/// 255 · 128 · 65,794 is beyond a 32-bit integer.
+#[test]
+fn a_layer_of_too_many_inputs_for_sums_of_bytes_stays_f32_and_is_told() {
+    let inputs = 65_794;
     let config = DINOv3ViTConfig {
-        hidden_size: 8,
-        intermediate_size: 65_794,
+        hidden_size: 4,
+        intermediate_size: inputs,
         num_hidden_layers: 1,
         num_attention_heads: 1,
         ..DINOv3ViTConfig::default()
@@ -220,30 +240,31 @@ fn a_layer_of_more_inputs_than_sums_of_8_bits_allow_stays_f32_and_is_told() {
     let exact = Model::from_config(config, 7).unwrap();
     let options = RunOptions { precision: Some(Precision::Int8), ..RunOptions::default() };
     let model = Model::from_checkpoint(exact.checkpoint(), options).unwrap();
+    let left: Vec<_> = model.linears().iter().filter(|linear| linear.precision != Precision::Int8).collect();
+    let told = Some(PrecisionNote::TooManyInputs { inputs });
+    assert_eq!((left.len(), left[0].precision, left[0].note), (1, Precision::F32, told));
     let dir = TempDir::new().unwrap();
-    let options = QuantizeOptions::new(Precision::Int8);
-    let weights = quantize(exact.checkpoint(), dir.path(), &options, &mut |_| {}).unwrap();
-    let loaded = model.linears().iter().map(|linear| (&linear.name, linear.precision, linear.note));
-    let written = weights.iter().map(|weight| (&weight.name, weight.precision, weight.note));
-    for (name, precision, note) in loaded.chain(written) {
-        let expected = match name.as_str() {
-            "layer.0.mlp.down_proj.weight" => (Precision::F32, Some(PrecisionNote::TooManyInputs)),
-            _ => (Precision::Int8, None),
-        };
-        assert_eq!((precision, note), expected, "{name}");
-    }
+    let weights =
+        quantize(exact.checkpoint(), dir.path(), &QuantizeOptions::new(Precision::Int8), &mut |_| {})
+            .unwrap();
+    assert_eq!(weights.iter().filter(|weight| weight.note == told).count(), 1);
     assert_eq!(tokens(&Model::from_pretrained(dir.path()).unwrap()), tokens(&model));
 }
 
+/// The difference of two such weights may be no float.
 #[test]
-fn groups_of_no_inputs_are_an_error() {
-    for precision in [Precision::Int4 { group_size: 0 }, Precision::Int4A8 { group_size: 0 }] {
-        let error = Model::from_pretrained_with(fixture("dinov2"), &with(precision)).unwrap_err();
-        assert!(matches!(error, Error::Model(ModelError::GroupSize { got: 0 })), "{error}");
-        let checkpoint = dinoxide::open(fixture("dinov2"), &LoadOptions::default()).unwrap();
+fn weights_beyond_half_the_range_of_floats_have_no_4_bit_codes_and_stay_f32() {
+    let tensor = "layer.1.mlp.down_proj.weight";
+    let checkpoint = changed("dinov3-vit", tensor, 3e38);
+    for (precision, expected) in
+        [(Precision::Int4 { group_size: 32 }, Precision::F32), (Precision::Int8, Precision::Int8)]
+    {
+        let options = RunOptions { precision: Some(precision), ..RunOptions::default() };
+        let model = Model::from_checkpoint(&checkpoint, options).unwrap();
+        let linear = model.linears().iter().find(|linear| linear.name == tensor).unwrap();
+        assert_eq!(linear.precision, expected);
         let dir = TempDir::new().unwrap();
-        let error =
-            quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap_err();
-        assert!(matches!(error, Error::Model(ModelError::GroupSize { got: 0 })), "{error}");
+        quantize(&checkpoint, dir.path(), &QuantizeOptions::new(precision), &mut |_| {}).unwrap();
+        assert!(Model::from_pretrained(dir.path()).is_ok());
     }
 }

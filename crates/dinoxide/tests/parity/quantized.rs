@@ -175,6 +175,35 @@ fn what_is_in_codes_already_is_not_quantised_again() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
+/// `quantization_config` is gone, and the file's own metadata tells what the codes are.
+#[test]
+fn codes_that_only_the_file_tells_of_are_not_quantised_again_either() {
+    let source = fixture("dinov2-with-registers-int4");
+    let dir = TempDir::new().unwrap();
+    std::fs::copy(source.join("model.safetensors"), dir.path().join("model.safetensors")).unwrap();
+    let mut config: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(source.join("config.json")).unwrap()).unwrap();
+    config.as_object_mut().unwrap().remove("quantization_config").unwrap();
+    std::fs::write(dir.path().join("config.json"), config.to_string()).unwrap();
+    let checkpoint = dinoxide::open(dir.path(), &LoadOptions::default()).unwrap();
+    let target = TempDir::new().unwrap();
+    let options = QuantizeOptions::new(Precision::Int8);
+    let error = quantize(&checkpoint, target.path(), &options, &mut |_| {}).unwrap_err();
+    assert!(matches!(error, Error::AlreadyQuantized { .. }), "{error}");
+}
+
+/// Made anew in other groups they would lose twice.
+#[test]
+fn codes_of_a_file_keep_their_groups_whatever_groups_are_asked() {
+    let name = "dinov2-with-registers-int4";
+    let held = Model::from_pretrained(fixture(name)).unwrap().linears()[0].precision;
+    assert!(held.group_size().is_some_and(|group_size| group_size < 128), "{held:?}");
+    let asked = Precision::Int4 { group_size: 128 };
+    let model = Model::from_pretrained_with(fixture(name), &with(Some(asked))).unwrap();
+    assert!(model.linears().iter().all(|linear| linear.precision == held));
+    assert_eq!(bits(name, &fixture(name), Some(asked)), bits(name, &fixture(name), None));
+}
+
 #[test]
 fn a_folder_for_activations_in_8_bits_says_so() {
     let checkpoint = dinoxide::open(fixture("dinov2-with-registers"), &with(Some(Precision::F32))).unwrap();

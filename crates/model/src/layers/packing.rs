@@ -1,13 +1,13 @@
 //! The weights of one or several linear layers over the same input, packed as one in the precision that was asked, or in that of the
 //! file.
 //!
-//! Codes that the file holds are taken as they are; others are made of its floats. What the precision cannot hold (a weight beyond
-//! f16, one that has no code, more inputs than sums of int8 allow) leaves the layer in f32, and the report says so.
+//! Codes that the file holds are taken as they are, 4-bit ones in their own groups; others are made of its floats. What the
+//! precision cannot hold (a weight beyond f16, one that is not finite in codes) leaves the layer in f32, and the report says so.
 
 use crate::{
     LinearPrecision, ModelError, Precision, PrecisionNote, layers::linear::LinearShape, weights::Weights,
 };
-use dinoxide_checkpoint::{Numbers, QuantizedTensor};
+use dinoxide_checkpoint::{Numbers, QuantizedTensor, Storage};
 use dinoxide_kernels::{Context, Int4Activations, Int4Weight, Int8Weight, PackedWeight};
 
 /// From here on, a number rounds to f16's infinity: half a step beyond its largest, 65504.
@@ -16,7 +16,7 @@ const BEYOND_F16: f32 = 65520.0;
 /// Reads and packs `weight` [outputs, inputs] of each place; all have as many inputs.
 pub(crate) fn pack(places: &[Weights<'_>], shapes: &[LinearShape]) -> Result<PackedWeight, ModelError> {
     let stack = Stack { places, shapes };
-    let (asked, note) = stack.asked();
+    let (asked, note) = stack.asked()?;
     let packed = match asked {
         Precision::F32 => Err(note),
         Precision::Bf16 => Ok((stack.bf16()?, None)),
@@ -44,18 +44,22 @@ struct Stack<'a, 'w> {
 
 impl<'w> Stack<'_, 'w> {
     /// What is asked of these weights; without a wish, what the file holds all of them in.
-    fn asked(&self) -> (Precision, Option<PrecisionNote>) {
+    fn asked(&self) -> Result<(Precision, Option<PrecisionNote>), ModelError> {
         let (asked, int8_activations) = self.places[0].precision();
-        if let Some(asked) = asked {
-            return (asked, None);
-        }
+        asked.map_or(Ok(()), Precision::check_group_size)?;
+        Ok(match (asked, self.held()) {
+            // Codes in other groups could only be worse.
+            (Some(asked), Some(Storage::Int4 { group_size })) => (asked.with_group_size(group_size), None),
+            (Some(asked), _) => (asked, None),
+            (None, Some(held)) => (Precision::of(held, int8_activations), None),
+            (None, None) => (Precision::F32, Some(PrecisionNote::MixedParts)),
+        })
+    }
+
+    /// What the file holds these weights in, if it is one thing.
+    fn held(&self) -> Option<Storage> {
         let held = |place: &Weights<'_>| place.storage("weight");
-        match held(&self.places[0]) {
-            Some(first) if self.places.iter().all(|place| held(place) == Some(first)) => {
-                (Precision::of(first, int8_activations), None)
-            }
-            _ => (Precision::F32, Some(PrecisionNote::MixedParts)),
-        }
+        held(&self.places[0]).filter(|first| self.places.iter().all(|place| held(place) == Some(*first)))
     }
 
     fn context(&self) -> &'w Context {
@@ -104,8 +108,9 @@ impl<'w> Stack<'_, 'w> {
     }
 
     fn int8(&self) -> Result<Packed, ModelError> {
-        if self.inputs() > Int8Weight::MAX_K {
-            return Ok(Err(Some(PrecisionNote::TooManyInputs)));
+        let inputs = self.inputs();
+        if inputs > Int8Weight::MAX_K {
+            return Ok(Err(Some(PrecisionNote::TooManyInputs { inputs })));
         }
         let mut weights = Vec::new();
         for (place, shape) in self.parts() {
@@ -118,9 +123,6 @@ impl<'w> Stack<'_, 'w> {
     }
 
     fn int4(&self, group_size: usize, activations: Int4Activations) -> Result<Packed, ModelError> {
-        if group_size == 0 {
-            return Err(ModelError::GroupSize { got: group_size });
-        }
         let mut weights = Vec::new();
         for (place, shape) in self.parts() {
             match int4(place, shape, group_size)? {
@@ -163,7 +165,8 @@ fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>
         }
     }
     let weight = place.numbers("weight", &shape)?;
-    Ok(have_codes(&weight).then(|| vec![Int8Weight::quantize(place.context(), &weight, n, k)]))
+    Ok(can_be_codes(&weight, Precision::Int8)
+        .then(|| vec![Int8Weight::quantize(place.context(), &weight, n, k)]))
 }
 
 /// As [`int8`], in groups of `group`; the file's own codes serve where they are in such groups.
@@ -183,14 +186,19 @@ fn int4(place: &Weights<'_>, shape: [usize; 2], group: usize) -> Result<Option<V
         }
     }
     let weight = place.numbers("weight", &shape)?;
-    Ok(have_codes(&weight).then(|| vec![Int4Weight::quantize(place.context(), &weight, (n, k), group)]))
+    let quantize = || vec![Int4Weight::quantize(place.context(), &weight, (n, k), group)];
+    Ok(can_be_codes(&weight, Precision::Int4 { group_size: group }).then(quantize))
 }
 
-/// Whether all are numbers whose differences are finite: the range of a group is one.
-pub(crate) fn have_codes(values: &[f32]) -> bool {
-    // Bits without the sign are in the order of magnitudes, infinity and NaN last.
-    let most = values.iter().fold(0, |most, value| value.abs().to_bits().max(most));
-    most <= (f32::MAX / 2.0).to_bits()
+/// Bits of a float but its sign: as numbers in the order of magnitudes.
+fn magnitude(value: f32) -> u32 {
+    value.abs().to_bits()
+}
+
+/// Whether codes can be made of a weight: all of it is finite, and so is the difference of any two where 4-bit codes want their range.
+pub(crate) fn can_be_codes(weight: &[f32], precision: Precision) -> bool {
+    let most = if precision.group_size().is_some() { f32::MAX / 2.0 } else { f32::MAX };
+    weight.iter().fold(0, |most, value| magnitude(*value).max(most)) <= most.to_bits()
 }
 
 /// The largest magnitude of a number that is not infinite.
@@ -208,11 +216,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_code_and_what_f16_cannot_hold_is_found() {
-        assert!(have_codes(&[0.0, -1.0, f32::MAX / 2.0]) && have_codes(&[]));
-        for none in [f32::NEG_INFINITY, -f32::NAN, -2e38] {
-            assert!(!have_codes(&[0.0, none, 1.0]), "{none}");
-        }
+    fn what_is_not_finite_and_what_f16_cannot_hold_is_found() {
+        let (int8, int4) = (Precision::Int8, Precision::Int4 { group_size: 1 });
+        assert!(can_be_codes(&[0.0, -1.0, f32::MAX], int8) && can_be_codes(&[], int8));
+        assert!(!can_be_codes(&[0.0, f32::NEG_INFINITY], int8) && !can_be_codes(&[-f32::NAN, 1.0], int4));
+        // A difference of two floats may be infinite.
+        assert!(!can_be_codes(&[3e38, -3e38], int4) && can_be_codes(&[1.7e38, -1.7e38], int4));
         assert_eq!(beyond_f16(&[65519.0, -1.0, f32::INFINITY, f32::NAN]), None);
         assert_eq!(beyond_f16(&[-65520.0, 1.0]), Some(65520.0));
         assert!(half::f16::from_f32(65519.0).is_finite() && half::f16::from_f32(65520.0).is_infinite());
