@@ -52,4 +52,6 @@ pub use loading::{LoadingInfo, MismatchedKey};
 pub use options::OpenOptions;
 pub use processor_config::ProcessorConfig;
 pub use save::{Quantizer, SaveOptions, ShardSize};
-pub use tensors::{Archive, Dtype, Numbers, QuantizedTensor, Storage, TensorView, Tensors};
+pub use tensors::{
+    Archive, Dtype, FloatPart, Floats, Numbers, QuantizedTensor, Storage, TensorView, Tensors,
+};

@@ -76,8 +76,8 @@ fn compact(ctx: &Context, m: usize, n: usize, k: usize) -> [(&'static str, f64);
     let epilogue = Epilogue { bias: Some(&bias), ..Epilogue::default() };
     let int4 = Int4Weight::quantize(ctx, &weight, (n, k), 128);
     let weights = [
-        ("bf16", PackedWeight::pack_bf16(ctx, &[&weight], n, k)),
-        ("f16", PackedWeight::pack_f16(ctx, &[&weight], n, k).unwrap()),
+        ("bf16", PackedWeight::pack_bf16(ctx, &[(&weight).into()], n, k)),
+        ("f16", PackedWeight::pack_f16(ctx, &[(&weight).into()], n, k).unwrap()),
         ("int8", PackedWeight::pack_int8(ctx, &[Int8Weight::quantize(ctx, &weight, n, k)])),
         ("int4", PackedWeight::pack_int4(ctx, std::slice::from_ref(&int4), Int4Activations::Float)),
         ("int4-a8", PackedWeight::pack_int4(ctx, &[int4], Int4Activations::Int8)),

@@ -12,6 +12,7 @@ mod context;
 mod depthwise;
 mod error;
 mod exp;
+mod floats;
 mod gemm;
 mod isa;
 mod items;
@@ -34,6 +35,7 @@ pub use attention::{AttentionShape, Dropout, Qkv, attention, attention_bf16, att
 pub use context::{Context, ContextOptions};
 pub use depthwise::{DepthwiseShape, depthwise_conv7};
 pub use error::KernelError;
+pub use floats::FloatSlice;
 pub use gemm::{Epilogue, Int4Activations, PackedWeight, gemm};
 pub use isa::Isa;
 pub use items::{Group, Items};

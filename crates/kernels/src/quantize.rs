@@ -12,3 +12,25 @@ mod int8;
 
 pub use int4::Int4Weight;
 pub use int8::Int8Weight;
+
+/// Rows that one task quantises.
+const ROWS_A_TASK: usize = 16;
+
+/// Values that are compared side by side: the sequence of one would wait for each comparison.
+const LANES: usize = 64;
+
+/// Folds values lane by lane, then the lanes: for what gives the same in any order.
+#[inline(always)]
+fn fold(values: &[f32], start: f32, add: impl Fn(f32, f32) -> f32, join: impl Fn(f32, f32) -> f32) -> f32 {
+    let (blocks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [start; LANES];
+    for block in blocks {
+        for (lane, value) in lanes.iter_mut().zip(block) {
+            *lane = add(*lane, *value);
+        }
+    }
+    for (lane, value) in lanes.iter_mut().zip(rest) {
+        *lane = add(*lane, *value);
+    }
+    lanes.into_iter().fold(start, join)
+}

@@ -5,13 +5,14 @@
 
 use crate::{
     ModelError, Precision, PrecisionNote,
-    layers::packing::{beyond_f16, can_be_codes},
+    layers::packing::{beyond_f16, can_be_codes, slices},
 };
 use dinoxide_checkpoint::{
-    Checkpoint, CheckpointError, QuantizedTensor, Quantizer, SaveOptions, Storage, TensorSpec, Tensors,
+    Checkpoint, CheckpointError, Floats, QuantizedTensor, Quantizer, SaveOptions, Storage, TensorSpec,
+    Tensors,
     config::{Quantization, TorchDtype},
 };
-use dinoxide_kernels::{Context, Int4Weight, Int8Weight};
+use dinoxide_kernels::{Context, FloatSlice, Int4Weight, Int8Weight};
 use half::{bf16, f16};
 use std::path::Path;
 
@@ -78,7 +79,7 @@ struct Maker<'a> {
 
 impl Maker<'_> {
     /// What a weight can be written in, and what is to be said of it.
-    fn fitting(&self, weight: &[f32], inputs: usize) -> (Precision, Option<PrecisionNote>) {
+    fn fitting(&self, weight: &[FloatSlice<'_>], inputs: usize) -> (Precision, Option<PrecisionNote>) {
         match self.precision {
             Precision::F16 => match beyond_f16(weight) {
                 Some(largest) => (Precision::F32, Some(PrecisionNote::BeyondF16 { largest })),
@@ -96,10 +97,11 @@ impl Maker<'_> {
         }
     }
 
-    /// Enters how close what was written is.
-    fn enter(&mut self, name: &str, weight: &[f32], written: impl Iterator<Item = f32>) {
+    /// Enters how close what was written is; of parts, one after the other.
+    fn enter(&mut self, name: &str, sums: &[Sums]) {
         let Some(linear) = self.linears.iter_mut().find(|linear| linear.name == name) else { return };
-        (linear.cosine, linear.max_abs) = similarity(weight, written);
+        let sums = sums.iter().fold(Sums::default(), Sums::with);
+        (linear.cosine, linear.max_abs) = (sums.cosine(), sums.max_abs);
         (self.done)(linear);
     }
 }
@@ -110,7 +112,8 @@ impl Quantizer for Maker<'_> {
         if !spec.is_linear_weight() {
             return Ok(Storage::Float(TorchDtype::Float32));
         }
-        let weight = tensors.numbers(&spec.name, &spec.shape)?;
+        let floats = tensors.floats(&spec.name, &spec.shape)?;
+        let weight: Vec<_> = slices(&floats).collect();
         let (precision, note) = self.fitting(&weight, inputs);
         let shape = [outputs, inputs];
         let before = tensors.storage(&spec.name).unwrap_or(Storage::Float(TorchDtype::Float32));
@@ -124,53 +127,117 @@ impl Quantizer for Maker<'_> {
             cosine: 1.0,
             max_abs: 0.0,
         });
-        match precision {
-            Precision::F32 => self.enter(&spec.name, &weight, weight.iter().copied()),
-            Precision::Bf16 => {
-                let rounded = weight.iter().map(|value| bf16::from_f32(*value).to_f32());
-                self.enter(&spec.name, &weight, rounded);
+        let round: fn(f32) -> f32 = match precision {
+            Precision::F32 => |value| value,
+            Precision::Bf16 => |value| bf16::from_f32(value).to_f32(),
+            Precision::F16 => |value| f16::from_f32(value).to_f32(),
+            Precision::Int8 | Precision::Int4 { .. } | Precision::Int4A8 { .. } => {
+                return Ok(precision.storage());
             }
-            Precision::F16 => {
-                let rounded = weight.iter().map(|value| f16::from_f32(*value).to_f32());
-                self.enter(&spec.name, &weight, rounded);
-            }
-            Precision::Int8 | Precision::Int4 { .. } | Precision::Int4A8 { .. } => {}
-        }
+        };
+        let rounded = |part: &FloatSlice<'_>| {
+            Sums::of(self.ctx, *part, inputs, |row, written| {
+                part.slice(row * inputs..(row + 1) * inputs).widen(written);
+                written.iter_mut().for_each(|value| *value = round(*value));
+            })
+        };
+        let sums: Vec<_> = weight.iter().map(rounded).collect();
+        self.enter(&spec.name, &sums);
         Ok(precision.storage())
     }
 
-    fn quantize(&mut self, spec: &TensorSpec, weight: &[f32], storage: Storage) -> QuantizedTensor {
-        let &[n, k] = &spec.shape[..] else { return QuantizedTensor::empty() };
-        let shape = [n, k];
-        let tensor = match storage {
-            Storage::Int4 { group_size } => {
-                let made = Int4Weight::quantize(self.ctx, weight, (n, k), group_size);
-                let (codes, scales, zeros) =
-                    (made.codes().to_vec(), made.scales().to_vec(), made.zeros().to_vec());
-                QuantizedTensor::Int4 { shape, group_size, codes, scales, zeros }
-            }
-            Storage::Int8 | Storage::Float(_) => {
-                let made = Int8Weight::quantize(self.ctx, weight, n, k);
-                QuantizedTensor::Int8 { shape, codes: made.codes().to_vec(), scales: made.scales().to_vec() }
+    fn quantize(&mut self, spec: &TensorSpec, weight: &Floats<'_>, storage: Storage) -> Vec<QuantizedTensor> {
+        let (ctx, &[outputs, k]) = (self.ctx, &spec.shape[..]) else { return Vec::new() };
+        let quantize = |part: FloatSlice<'_>| {
+            let n = part.len().checked_div(k).unwrap_or(outputs);
+            match storage {
+                Storage::Int4 { group_size } => {
+                    let made = Int4Weight::quantize(ctx, part, (n, k), group_size);
+                    let sums = Sums::of(ctx, part, k, |row, written| made.dequantize_row(row, written));
+                    let (codes, scales, zeros) =
+                        (made.codes().to_vec(), made.scales().to_vec(), made.zeros().to_vec());
+                    (QuantizedTensor::Int4 { shape: [n, k], group_size, codes, scales, zeros }, sums)
+                }
+                Storage::Int8 | Storage::Float(_) => {
+                    let made = Int8Weight::quantize(ctx, part, n, k);
+                    let sums = Sums::of(ctx, part, k, |row, written| made.dequantize_row(row, written));
+                    let (codes, scales) = (made.codes().to_vec(), made.scales().to_vec());
+                    (QuantizedTensor::Int8 { shape: [n, k], codes, scales }, sums)
+                }
             }
         };
-        self.enter(&spec.name, weight, tensor.dequantize().into_iter());
-        tensor
+        let (tensors, sums): (Vec<_>, Vec<_>) = slices(weight).map(quantize).unzip();
+        self.enter(&spec.name, &sums);
+        tensors
     }
 }
 
-/// Cosine and largest absolute difference. Two vectors of zeros have a cosine of 1.
-fn similarity(want: &[f32], got: impl Iterator<Item = f32>) -> (f64, f32) {
-    let (mut dot, mut want_square, mut got_square, mut max_abs) = (0.0_f64, 0.0_f64, 0.0_f64, 0.0_f32);
-    for (&want, got) in want.iter().zip(got) {
-        max_abs = max_abs.max((want - got).abs());
-        let (want, got) = (f64::from(want), f64::from(got));
-        dot += want * got;
-        want_square += want * want;
-        got_square += got * got;
+/// Numbers that are summed side by side.
+const LANES: usize = 8;
+
+/// Rows that one task compares.
+const ROWS_A_TASK: usize = 16;
+
+/// What tells how close numbers are to others: Σ w·ŵ, Σ w², Σ ŵ², max |w − ŵ|.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct Sums {
+    dot: f64,
+    want_square: f64,
+    got_square: f64,
+    max_abs: f32,
+}
+
+impl Sums {
+    /// Of a weight with `inputs` inputs, against rows that `written` fills.
+    fn of(
+        ctx: &Context,
+        weight: FloatSlice<'_>,
+        inputs: usize,
+        written: impl Fn(usize, &mut [f32]) + Sync,
+    ) -> Self {
+        let mut sums = vec![Self::default(); weight.len().checked_div(inputs).unwrap_or(0)];
+        ctx.for_each_chunk_mut(&mut sums, ROWS_A_TASK, |task, sums| {
+            let (mut want, mut got) = (vec![0.0; inputs], vec![0.0; inputs]);
+            for (sums, row) in sums.iter_mut().zip(task * ROWS_A_TASK..) {
+                weight.slice(row * inputs..(row + 1) * inputs).widen(&mut want);
+                written(row, &mut got);
+                *sums = Self::of_row(&want, &got);
+            }
+        });
+        sums.iter().fold(Self::default(), Self::with)
     }
-    let norm = (want_square * got_square).sqrt();
-    (if norm > 0.0 { dot / norm } else { f64::from(u8::from(want_square == got_square)) }, max_abs)
+
+    fn of_row(want: &[f32], got: &[f32]) -> Self {
+        let mut lanes = [Self::default(); LANES];
+        for (want, got) in want.chunks(LANES).zip(got.chunks(LANES)) {
+            for ((lane, &want), &got) in lanes.iter_mut().zip(want).zip(got) {
+                lane.max_abs = lane.max_abs.max((want - got).abs());
+                let (want, got) = (f64::from(want), f64::from(got));
+                lane.dot += want * got;
+                lane.want_square += want * want;
+                lane.got_square += got * got;
+            }
+        }
+        lanes.iter().fold(Self::default(), Self::with)
+    }
+
+    fn with(self, other: &Self) -> Self {
+        Self {
+            dot: self.dot + other.dot,
+            want_square: self.want_square + other.want_square,
+            got_square: self.got_square + other.got_square,
+            max_abs: self.max_abs.max(other.max_abs),
+        }
+    }
+
+    /// That of two vectors of zeros is 1.
+    fn cosine(&self) -> f64 {
+        let norm = (self.want_square * self.got_square).sqrt();
+        match norm > 0.0 {
+            true => self.dot / norm,
+            false => f64::from(u8::from(self.want_square == self.got_square)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -179,8 +246,29 @@ mod tests {
 
     #[test]
     fn similarity_is_of_direction_and_of_the_farthest_element() {
-        assert_eq!(similarity(&[3.0, 4.0], [6.0, 8.0].into_iter()), (1.0, 4.0));
-        assert_eq!(similarity(&[1.0, 0.0], [0.0, 1.0].into_iter()), (0.0, 1.0));
-        assert_eq!(similarity(&[0.0], [0.0].into_iter()), (1.0, 0.0));
+        let similarity = |want: &[f32], got: &[f32]| {
+            let sums = Sums::of_row(want, got);
+            (sums.cosine(), sums.max_abs)
+        };
+        assert_eq!(similarity(&[3.0, 4.0], &[6.0, 8.0]), (1.0, 4.0));
+        assert_eq!(similarity(&[1.0, 0.0], &[0.0, 1.0]), (0.0, 1.0));
+        assert_eq!(similarity(&[0.0], &[0.0]), (1.0, 0.0));
+        let (mut want, mut got) = ([1.0; 20], [1.0; 20]);
+        (want[19], got[19]) = (2.0, -1.0);
+        assert_eq!(similarity(&want, &got), (17.0 / (23.0_f64 * 20.0).sqrt(), 3.0));
+    }
+
+    #[test]
+    fn rows_are_compared_with_what_was_written_of_them() {
+        let ctx = Context::new(dinoxide_kernels::ContextOptions { isa: None, threads: Some(2) }).unwrap();
+        let weight: Vec<f32> = (0..40 * 3).map(|i| i as f32).collect();
+        let sums = Sums::of(&ctx, (&weight).into(), 3, |row, written| {
+            written.copy_from_slice(&weight[row * 3..][..3]);
+            if row == 33 {
+                written[1] = 0.0;
+            }
+        });
+        assert_eq!((sums.want_square - sums.got_square, sums.max_abs), (100.0 * 100.0, 100.0));
+        assert_eq!(sums.dot, sums.got_square);
     }
 }

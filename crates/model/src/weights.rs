@@ -1,7 +1,9 @@
 //! A path cursor over a checkpoint's tensors: shapes are checked on the way out, errors name the full path.
 
 use crate::{LinearPrecision, ModelError, Precision};
-use dinoxide_checkpoint::{Checkpoint, Numbers, QuantizedTensor, Storage, Tensors, config::Quantization};
+use dinoxide_checkpoint::{
+    Checkpoint, Floats, Numbers, QuantizedTensor, Storage, Tensors, config::Quantization,
+};
 use dinoxide_kernels::Context;
 use std::cell::RefCell;
 
@@ -63,6 +65,11 @@ impl<'a> Weights<'a> {
     /// of the file are then no longer in memory.
     pub(crate) fn numbers(&self, name: &str, shape: &[usize]) -> Result<Numbers<'a>, ModelError> {
         Ok(self.load.tensors.numbers(&self.name(name), shape)?)
+    }
+
+    /// As [`Self::numbers`], in the file's format where it is one of floats.
+    pub(crate) fn floats(&self, name: &str, shape: &[usize]) -> Result<Floats<'a>, ModelError> {
+        Ok(self.load.tensors.floats(&self.name(name), shape)?)
     }
 
     /// Whether the checkpoint has the tensor `name` below this place.

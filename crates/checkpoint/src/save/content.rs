@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::items::{Item, Kind, Piece};
 use crate::error::CheckpointError;
 use crate::layout::TensorSpec;
-use crate::tensors::{QuantizedTensor, Storage, Tensors};
+use crate::tensors::{Floats, QuantizedTensor, Storage, Tensors};
 
 /// Decides what weights are written in, and makes their codes.
 pub trait Quantizer {
@@ -18,8 +18,8 @@ pub trait Quantizer {
     /// A tensor that cannot be read.
     fn storage(&mut self, tensors: &Tensors, spec: &TensorSpec) -> Result<Storage, CheckpointError>;
 
-    /// The codes of a weight [N, K] in `storage`, which has some.
-    fn quantize(&mut self, spec: &TensorSpec, weight: &[f32], storage: Storage) -> QuantizedTensor;
+    /// The codes of a weight [N, K] in `storage`, which has some: one tensor, or one after the other those of the parts of `weight`.
+    fn quantize(&mut self, spec: &TensorSpec, weight: &Floats<'_>, storage: Storage) -> Vec<QuantizedTensor>;
 }
 
 /// Where the bytes come from.
@@ -55,6 +55,11 @@ impl<'a> Content<'a> {
         Ok(Cow::Owned(bytes))
     }
 
+    /// Gives back the file's pages of an item that was written: whoever reads them again gets them again.
+    pub(super) fn release(&self, item: &Item) {
+        self.tensors.release(&item.spec.name);
+    }
+
     fn codes(&mut self, item: &Item) -> Result<&[QuantizedTensor], CheckpointError> {
         let spec = &item.spec;
         let kept = match self.kept.take().filter(|(name, _)| *name == spec.name) {
@@ -62,8 +67,8 @@ impl<'a> Content<'a> {
             None => {
                 let codes = match &mut self.quantizer {
                     Some(quantizer) => {
-                        let weight = self.tensors.numbers(&spec.name, &spec.shape)?;
-                        vec![quantizer.quantize(spec, &weight, item.storage)]
+                        let weight = self.tensors.floats(&spec.name, &spec.shape)?;
+                        quantizer.quantize(spec, &weight, item.storage)
                     }
                     None => self.tensors.quantized(&spec.name, &spec.shape)?.unwrap_or_default(),
                 };

@@ -44,6 +44,7 @@ pub(super) fn tensors(
         for (item, piece) in &pieces {
             let bytes = content.bytes(item, piece)?;
             file.write_all(&bytes).map_err(|source| error(path, source))?;
+            content.release(item);
         }
         Ok(())
     })

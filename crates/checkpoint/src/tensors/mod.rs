@@ -25,7 +25,7 @@ mod store;
 
 pub use archive::Archive;
 pub(crate) use encode::{file_dtype, torch_dtype};
-pub use numbers::Numbers;
+pub use numbers::{FloatPart, Floats, Numbers};
 pub(crate) use open::{INDEX_FILE, OTHER_FORMATS, SINGLE_FILE, WEIGHTS, shard_names};
 pub(crate) use quantized::{CODES, Ranges, SCALES, ZEROS};
 pub use quantized::{QuantizedTensor, Storage};

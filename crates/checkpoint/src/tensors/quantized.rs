@@ -156,7 +156,7 @@ impl Tensors {
         self.check_parts(parts, shape)?;
         let read = |stored| {
             let tensor = self.read_quantized(stored);
-            self.file(stored).bytes.release(stored.range.clone());
+            self.release_part(stored);
             tensor
         };
         parts.iter().map(read).collect::<Result<_, _>>().map(Some)
@@ -173,10 +173,10 @@ impl Tensors {
             });
         };
         let (shape, bytes) = ([*rows, *columns], self.view(stored).bytes);
-        let scales = self.floats(source, &ranges.scales, "scales", |scale| scale >= 0.0)?;
+        let scales = self.ranges(source, &ranges.scales, "scales", |scale| scale >= 0.0)?;
         match ranges.storage {
             Storage::Int4 { group_size } => {
-                let zeros = ranges.zeros.as_ref().map(|zeros| self.floats(source, zeros, "zeros", |_| true));
+                let zeros = ranges.zeros.as_ref().map(|zeros| self.ranges(source, zeros, "zeros", |_| true));
                 let zeros = zeros.transpose()?.unwrap_or_default();
                 Ok(QuantizedTensor::Int4 { shape, group_size, codes: bytes.to_vec(), scales, zeros })
             }
@@ -189,7 +189,7 @@ impl Tensors {
     }
 
     /// Scales or zeros, which must be finite and pass `fits`.
-    fn floats(
+    fn ranges(
         &self,
         weight: &Source,
         piece: &Source,

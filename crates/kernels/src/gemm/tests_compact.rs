@@ -70,10 +70,10 @@ fn halves_multiply_like_the_floats_they_are() {
                 false => a.clone(),
             };
             let what = format!("{} {m}x{n}x{k}", ctx.isa());
-            let packed = PackedWeight::pack_bf16(&ctx, &[&weight], n, k);
+            let packed = PackedWeight::pack_bf16(&ctx, &[(&weight).into()], n, k);
             let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
             assert_near(&got, &exact(&rounded, &bf16, (m, n, k)), GEMM_COMPACT, &format!("bf16 {what}"));
-            let packed = PackedWeight::pack_f16(&ctx, &[&weight], n, k).unwrap();
+            let packed = PackedWeight::pack_f16(&ctx, &[(&weight).into()], n, k).unwrap();
             let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
             assert_near(&got, &exact(&a, &f16, (m, n, k)), GEMM_COMPACT, &format!("f16 {what}"));
         }
@@ -86,10 +86,10 @@ fn every_half_is_widened_right() {
         // All finite f16, subnormals included, times 1.
         let all: Vec<f32> = (0..=u16::MAX).map(|bits| half::f16::from_bits(bits).to_f32()).collect();
         let finite: Vec<f32> = all.into_iter().filter(|w| w.is_finite()).collect();
-        let packed = PackedWeight::pack_f16(&ctx, &[&finite], finite.len(), 1).unwrap();
+        let packed = PackedWeight::pack_f16(&ctx, &[(&finite).into()], finite.len(), 1).unwrap();
         assert_eq!(product(&ctx, &[1.0], &packed, &Epilogue::default(), 1), finite, "{}", ctx.isa());
         let weight = [1e-42, -1e-30, 3.0e38, -0.0];
-        let packed = PackedWeight::pack_bf16(&ctx, &[&weight], 4, 1);
+        let packed = PackedWeight::pack_bf16(&ctx, &[(&weight).into()], 4, 1);
         let got = product(&ctx, &[1.0], &packed, &Epilogue::default(), 1);
         for (got, want) in got.iter().zip(weight) {
             assert!((got - want).abs() <= want.abs() / 256.0 + 1e-38, "{}: {got} {want}", ctx.isa());
@@ -100,8 +100,8 @@ fn every_half_is_widened_right() {
 #[test]
 fn f16_refuses_what_is_too_large_for_it() {
     let ctx = Context::new(ContextOptions::default()).unwrap();
-    assert!(PackedWeight::pack_f16(&ctx, &[&[1.0, 65_504.0]], 1, 2).is_some());
-    assert!(PackedWeight::pack_f16(&ctx, &[&[1.0, -65_520.0]], 1, 2).is_none());
+    assert!(PackedWeight::pack_f16(&ctx, &[(&[1.0, 65_504.0][..]).into()], 1, 2).is_some());
+    assert!(PackedWeight::pack_f16(&ctx, &[(&[1.0, -65_520.0][..]).into()], 1, 2).is_none());
 }
 
 /// A row as its bytes stand for it; by hand, in f64.
@@ -277,15 +277,15 @@ fn epilogues_and_stacked_parts_are_as_with_floats() {
         let int8 = |weight: &[f32]| Int8Weight::quantize(&ctx, weight, weight.len() / k, k);
         let int4 = |weight: &[f32]| Int4Weight::quantize(&ctx, weight, (weight.len() / k, k), 32);
         let stacked = [
-            PackedWeight::pack_bf16(&ctx, &[first, second], n, k),
-            PackedWeight::pack_f16(&ctx, &[first, second], n, k).unwrap(),
+            PackedWeight::pack_bf16(&ctx, &[first.into(), second.into()], n, k),
+            PackedWeight::pack_f16(&ctx, &[first.into(), second.into()], n, k).unwrap(),
             PackedWeight::pack_int8(&ctx, &[int8(first), int8(second)]),
             PackedWeight::pack_int4(&ctx, &[int4(first), int4(second)], Int4Activations::Float),
             PackedWeight::pack_int4(&ctx, &[int4(first), int4(second)], Int4Activations::Int8),
         ];
         let whole = [
-            PackedWeight::pack_bf16(&ctx, &[&weight], n, k),
-            PackedWeight::pack_f16(&ctx, &[&weight], n, k).unwrap(),
+            PackedWeight::pack_bf16(&ctx, &[(&weight).into()], n, k),
+            PackedWeight::pack_f16(&ctx, &[(&weight).into()], n, k).unwrap(),
             PackedWeight::pack_int8(&ctx, &[int8(&weight)]),
             PackedWeight::pack_int4(&ctx, &[int4(&weight)], Int4Activations::Float),
             PackedWeight::pack_int4(&ctx, &[int4(&weight)], Int4Activations::Int8),

@@ -1,8 +1,9 @@
 //! int4 weights: a scale and a zero for each output and group of inputs,
 //! `scale = max(max − min, 1e-6) / 15`, `code = clamp(round((w − min) / scale), 0, 15) − 8`, `zero = min + 8 · scale`.
 
-use crate::Context;
-use std::ops::Range;
+use super::{ROWS_A_TASK, fold};
+use crate::simd::{Operation, Simd};
+use crate::{Context, FloatSlice};
 
 /// The least range of a group (torchao's `eps`).
 const LEAST_RANGE: f32 = 1e-6;
@@ -12,6 +13,12 @@ const MAX_CODE: f32 = 15.0;
 
 /// Where codes are 0.
 const MIDDLE: f32 = 8.0;
+
+/// 8 off a number from 0 to 15, in two's complement of 4 bits.
+const MIDDLE_BIT: u8 = 8;
+
+/// Added to a number from 0 to 2²², it rounds it to the nearest whole one, ties to even, and leaves that in the low bits.
+const TO_INTEGER: f32 = 8_388_608.0;
 
 /// A weight [N, K] of 4-bit codes, asymmetric per output and group: it stands for
 /// `code(n, k) · scales[k / group, n] + zeros[k / group, n]`.
@@ -31,24 +38,39 @@ impl Int4Weight {
     /// # Panics
     /// When `weight.len() != n * k`, or `group` is 0.
     #[must_use]
-    pub fn quantize(ctx: &Context, weight: &[f32], (n, k): (usize, usize), group: usize) -> Self {
+    pub fn quantize<'a>(
+        ctx: &Context,
+        weight: impl Into<FloatSlice<'a>>,
+        (n, k): (usize, usize),
+        group: usize,
+    ) -> Self {
+        let weight = weight.into();
         assert_eq!(Some(weight.len()), n.checked_mul(k), "weight of {n}x{k}");
         assert!(group > 0, "a group of inputs");
         let (row_bytes, groups) = (k.div_ceil(2), k.div_ceil(group));
-        let mut rows = vec![(vec![0_u8; row_bytes], vec![(0.0, 0.0); groups]); n];
-        ctx.for_each_chunk_mut(&mut rows, 1, |i, row| {
-            for (codes, ranges) in row {
-                for (g, range) in ranges.iter_mut().enumerate() {
-                    let inputs = g * group..k.min((g + 1) * group);
-                    *range = quantize_group(&weight[i * k..][..k], inputs, codes);
+        let (mut codes, mut ranges) = (vec![0_u8; n * row_bytes], vec![(0.0, 0.0); n * groups]);
+        if k > 0 {
+            let mut rows: Vec<_> =
+                codes.chunks_exact_mut(row_bytes).zip(ranges.chunks_exact_mut(groups)).collect();
+            ctx.for_each_chunk_mut(&mut rows, ROWS_A_TASK, |task, rows| {
+                let (mut wide, mut nibbles) = (vec![0.0; k], vec![0; 2 * row_bytes]);
+                for ((codes, ranges), i) in rows.iter_mut().zip(task * ROWS_A_TASK..) {
+                    let row = weight.slice(i * k..(i + 1) * k);
+                    let (wide, nibbles) = (&mut *wide, &mut *nibbles);
+                    ctx.dispatch(QuantizeRow { row, group, wide, nibbles, codes, ranges });
+                }
+            });
+        }
+        let mut of_groups = (vec![0.0; n * groups], vec![0.0; n * groups]);
+        for (block, ranges) in ranges.chunks(ROWS_A_TASK * groups.max(1)).enumerate() {
+            for g in 0..groups {
+                for (i, ranges) in ranges.chunks_exact(groups).enumerate() {
+                    let place = g * n + block * ROWS_A_TASK + i;
+                    (of_groups.0[place], of_groups.1[place]) = ranges[g];
                 }
             }
-        });
-        let codes = rows.iter().flat_map(|(codes, _)| codes.iter().copied()).collect();
-        let of_groups = |value: fn(&(f32, f32)) -> f32| {
-            (0..groups).flat_map(|g| rows.iter().map(move |(_, ranges)| value(&ranges[g]))).collect()
-        };
-        let (scales, zeros) = (of_groups(|range| range.0), of_groups(|range| range.1));
+        }
+        let (scales, zeros) = of_groups;
         Self { n, k, group, codes, scales, zeros }
     }
 
@@ -115,27 +137,70 @@ impl Int4Weight {
     /// The floats it stands for, [N, K].
     #[must_use]
     pub fn dequantize(&self) -> Vec<f32> {
-        let mut weight = Vec::with_capacity(self.n * self.k);
-        for n in 0..self.n {
-            for k in 0..self.k {
-                let range = k / self.group * self.n + n;
-                weight.push(f32::from(self.code(n, k)) * self.scales[range] + self.zeros[range]);
+        let mut weight = vec![0.0; self.n * self.k];
+        weight.chunks_exact_mut(self.k.max(1)).enumerate().for_each(|(n, row)| self.dequantize_row(n, row));
+        weight
+    }
+
+    /// Those of row `n`, which fill `row`.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn dequantize_row(&self, n: usize, row: &mut [f32]) {
+        let row_bytes = self.k.div_ceil(2);
+        let codes = &self.codes[n * row_bytes..][..row_bytes];
+        for (pair, code) in row[..self.k].chunks_mut(2).zip(codes) {
+            for (value, nibble) in pair.iter_mut().zip([code << 4, *code]) {
+                *value = f32::from(nibble.cast_signed() >> 4);
             }
         }
-        weight
+        for (g, values) in row[..self.k].chunks_mut(self.group).enumerate() {
+            let (scale, zero) = (self.scales[g * self.n + n], self.zeros[g * self.n + n]);
+            values.iter_mut().for_each(|value| *value = *value * scale + zero);
+        }
     }
 }
 
-/// Writes the codes of a group of inputs of a row into the row's codes; its scale and zero.
-fn quantize_group(row: &[f32], inputs: Range<usize>, codes: &mut [u8]) -> (f32, f32) {
-    let values = &row[inputs.clone()];
-    let least = values.iter().fold(f32::INFINITY, |least, w| least.min(*w));
-    let most = values.iter().fold(f32::NEG_INFINITY, |most, w| most.max(*w));
+/// Writes the codes of a row, and the scale and the zero of each of its groups.
+struct QuantizeRow<'a> {
+    row: FloatSlice<'a>,
+    group: usize,
+    /// As long as the row.
+    wide: &'a mut [f32],
+    /// As long, rounded up to even; what is past the row is 0.
+    nibbles: &'a mut [u8],
+    codes: &'a mut [u8],
+    ranges: &'a mut [(f32, f32)],
+}
+
+impl Operation for QuantizeRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, _simd: S) {
+        let Self { row, group, wide, nibbles, codes, ranges } = self;
+        row.widen(wide);
+        for ((values, nibbles), range) in wide.chunks(group).zip(nibbles.chunks_mut(group)).zip(ranges) {
+            *range = quantize_group(values, nibbles);
+        }
+        let (pairs, _) = nibbles.as_chunks::<2>();
+        for (code, [even, odd]) in codes.iter_mut().zip(pairs) {
+            *code = even | odd << 4;
+        }
+    }
+}
+
+/// Writes the codes of a group, each in the low bits of a byte; its scale and zero.
+#[inline(always)]
+fn quantize_group(values: &[f32], nibbles: &mut [u8]) -> (f32, f32) {
+    let least = fold(values, f32::INFINITY, f32::min, f32::min);
+    let most = fold(values, f32::NEG_INFINITY, f32::max, f32::max);
     let scale = (most - least).max(LEAST_RANGE) / MAX_CODE;
-    for (k, w) in inputs.zip(values) {
-        let code = ((w - least) / scale).round_ties_even().clamp(0.0, MAX_CODE) - MIDDLE;
-        let nibble = (code as i8).cast_unsigned() & 0xF;
-        codes[k / 2] |= if k.is_multiple_of(2) { nibble } else { nibble << 4 };
+    for (nibble, w) in nibbles.iter_mut().zip(values) {
+        let step = (w - least) / scale;
+        // Where the range is beyond f32, steps may be no numbers.
+        let step = if step.is_nan() { MIDDLE } else { step.clamp(0.0, MAX_CODE) };
+        *nibble = ((step + TO_INTEGER).to_bits() as u8 & 0xF) ^ MIDDLE_BIT;
     }
     (scale, least + MIDDLE * scale)
 }
@@ -173,5 +238,37 @@ mod tests {
         assert_eq!(quantized.scales(), [3.0 / 15.0, 1e-6 / 15.0]);
         assert!((quantized.zeros()[0] - 0.6).abs() < 1e-6, "{:?}", quantized.zeros());
         assert!(quantized.dequantize()[4..].iter().all(|w| (w - 5.0).abs() < 1e-6));
+    }
+    #[test]
+    fn codes_are_those_of_the_formula_whatever_the_numbers_are_held_in() {
+        for (n, k, group) in [(35, 300, 128), (3, 75, 25), (17, 64, 7), (2, 1, 32)] {
+            let bf16s: Vec<_> = hash32(3, n * k).into_iter().map(half::bf16::from_f32).collect();
+            let weight: Vec<f32> = bf16s.iter().map(|w| w.to_f32()).collect();
+            for isa in crate::Isa::available() {
+                let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(2) }).unwrap();
+                let quantized = Int4Weight::quantize(&ctx, &weight, (n, k), group);
+                for (i, row) in weight.chunks(k).enumerate() {
+                    for (g, values) in row.chunks(group).enumerate() {
+                        let least = values.iter().fold(f32::INFINITY, |least, w| least.min(*w));
+                        let most = values.iter().fold(f32::NEG_INFINITY, |most, w| most.max(*w));
+                        let scale = (most - least).max(1e-6) / 15.0;
+                        let range = (quantized.scales()[g * n + i], quantized.zeros()[g * n + i]);
+                        assert_eq!(range, (scale, least + 8.0 * scale), "{isa} {n}x{k}");
+                        for (j, w) in values.iter().enumerate() {
+                            let code = ((w - least) / scale).round_ties_even().clamp(0.0, 15.0) as i8 - 8;
+                            assert_eq!(quantized.code(i, g * group + j), code, "{isa} {n}x{k} {i} {g} {j}");
+                        }
+                    }
+                }
+                let of_halves = Int4Weight::quantize(&ctx, FloatSlice::Bf16(&bf16s), (n, k), group);
+                assert_eq!(of_halves, quantized, "{isa}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_beyond_f32_has_code_0() {
+        let quantized = Int4Weight::quantize(&context(), &[f32::MAX, f32::MIN][..], (1, 2), 32);
+        assert_eq!((quantized.scales(), quantized.code(0, 0)), (&[f32::INFINITY][..], 0));
     }
 }

@@ -1,9 +1,14 @@
 //! int8 weights: one scale an output, `scale = max |w| / 127`.
 
-use crate::Context;
+use super::{ROWS_A_TASK, fold};
+use crate::simd::{Operation, Simd};
+use crate::{Context, FloatSlice};
 
 /// The largest code.
 const MAX_CODE: f32 = 127.0;
+
+/// Added to a number of magnitude below 2²², it rounds it to the nearest whole one, ties to even, and leaves that in the low bits.
+const TO_INTEGER: f32 = 12_582_912.0;
 
 /// A weight [N, K] of signed bytes, symmetric per output: it stands for `codes[n, k] · scales[n]`. Codes that are made here are in
 /// −127..=127; those of a checkpoint may be −128 too.
@@ -23,14 +28,17 @@ impl Int8Weight {
     /// # Panics
     /// When `weight.len() != n * k`.
     #[must_use]
-    pub fn quantize(ctx: &Context, weight: &[f32], n: usize, k: usize) -> Self {
+    pub fn quantize<'a>(ctx: &Context, weight: impl Into<FloatSlice<'a>>, n: usize, k: usize) -> Self {
+        let weight = weight.into();
         assert_eq!(Some(weight.len()), n.checked_mul(k), "weight of {n}x{k}");
         let (mut codes, mut scales) = (vec![0; n * k], vec![0.0; n]);
         if k > 0 {
             let mut rows: Vec<_> = codes.chunks_exact_mut(k).zip(&mut scales).collect();
-            ctx.for_each_chunk_mut(&mut rows, 1, |i, row| {
-                for (codes, scale) in row {
-                    **scale = quantize_row(&weight[i * k..][..k], codes);
+            ctx.for_each_chunk_mut(&mut rows, ROWS_A_TASK, |task, rows| {
+                let mut wide = vec![0.0; k];
+                for ((codes, scale), i) in rows.iter_mut().zip(task * ROWS_A_TASK..) {
+                    let row = weight.slice(i * k..(i + 1) * k);
+                    **scale = ctx.dispatch(QuantizeRow { row, wide: &mut wide, codes });
                 }
             });
         }
@@ -74,24 +82,50 @@ impl Int8Weight {
     /// The floats it stands for, [N, K].
     #[must_use]
     pub fn dequantize(&self) -> Vec<f32> {
-        let value = |(i, code): (usize, &i8)| f32::from(*code) * self.scales[i / self.k];
-        self.codes.iter().enumerate().map(value).collect()
+        let mut weight = vec![0.0; self.codes.len()];
+        weight.chunks_exact_mut(self.k.max(1)).enumerate().for_each(|(n, row)| self.dequantize_row(n, row));
+        weight
+    }
+
+    /// Those of row `n`, which fill `row`.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    pub fn dequantize_row(&self, n: usize, row: &mut [f32]) {
+        let scale = self.scales[n];
+        for (value, code) in row.iter_mut().zip(&self.codes[n * self.k..][..self.k]) {
+            *value = f32::from(*code) * scale;
+        }
     }
 }
 
 /// Writes the codes of a row, and gives its scale; that of a row of zeros is 0.
-fn quantize_row(row: &[f32], codes: &mut [i8]) -> f32 {
-    let largest = row.iter().fold(0.0_f32, |largest, w| largest.max(w.abs()));
-    let scale = largest / MAX_CODE;
-    // A scale that would be a subnormal has too few bits to divide by.
-    if scale < f32::MIN_POSITIVE {
-        codes.fill(0);
-        return 0.0;
+struct QuantizeRow<'a> {
+    row: FloatSlice<'a>,
+    /// As long as the row.
+    wide: &'a mut [f32],
+    codes: &'a mut [i8],
+}
+
+impl Operation for QuantizeRow<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, _simd: S) -> f32 {
+        let Self { row, wide, codes } = self;
+        row.widen(wide);
+        let scale = fold(wide, 0.0, |largest, w| largest.max(w.abs()), f32::max) / MAX_CODE;
+        // A scale that would be a subnormal has too few bits to divide by.
+        if scale < f32::MIN_POSITIVE {
+            codes.fill(0);
+            return 0.0;
+        }
+        for (code, w) in codes.iter_mut().zip(wide) {
+            let rounded = (*w / scale).clamp(-MAX_CODE, MAX_CODE) + TO_INTEGER;
+            *code = (rounded.to_bits() as u8).cast_signed();
+        }
+        scale
     }
-    for (code, w) in codes.iter_mut().zip(row) {
-        *code = (w / scale).round_ties_even().clamp(-MAX_CODE, MAX_CODE) as i8;
-    }
-    scale
 }
 
 #[cfg(test)]
@@ -125,6 +159,27 @@ mod tests {
         let row = [127.0, 0.5, 1.5, 2.5, -0.5, -1.5, -127.0];
         let quantized = Int8Weight::quantize(&context(), &row, 1, row.len());
         assert_eq!((quantized.codes(), quantized.scales()), (&[127, 0, 2, 2, 0, -2, -127][..], &[1.0][..]));
+    }
+
+    #[test]
+    fn codes_are_those_of_the_formula_whatever_the_numbers_are_held_in() {
+        let (n, k) = (37, 75);
+        let bf16s: Vec<_> = hash32(3, n * k).into_iter().map(half::bf16::from_f32).collect();
+        let weight: Vec<f32> = bf16s.iter().map(|w| w.to_f32()).collect();
+        for isa in crate::Isa::available() {
+            let ctx = Context::new(ContextOptions { isa: Some(isa), threads: Some(2) }).unwrap();
+            let quantized = Int8Weight::quantize(&ctx, &weight, n, k);
+            for (i, row) in weight.chunks(k).enumerate() {
+                let scale = row.iter().fold(0.0_f32, |largest, w| largest.max(w.abs())) / 127.0;
+                let codes: Vec<i8> = row.iter().map(|w| (w / scale).round_ties_even() as i8).collect();
+                assert_eq!(
+                    (quantized.scales()[i], &quantized.codes()[i * k..][..k]),
+                    (scale, &codes[..]),
+                    "{isa}"
+                );
+            }
+            assert_eq!(Int8Weight::quantize(&ctx, FloatSlice::Bf16(&bf16s), n, k), quantized, "{isa}");
+        }
     }
 
     #[test]

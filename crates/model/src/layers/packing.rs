@@ -7,8 +7,8 @@
 use crate::{
     LinearPrecision, ModelError, Precision, PrecisionNote, layers::linear::LinearShape, weights::Weights,
 };
-use dinoxide_checkpoint::{Numbers, QuantizedTensor, Storage};
-use dinoxide_kernels::{Context, Int4Activations, Int4Weight, Int8Weight, PackedWeight};
+use dinoxide_checkpoint::{FloatPart, Floats, Numbers, QuantizedTensor, Storage};
+use dinoxide_kernels::{Context, FloatSlice, Int4Activations, Int4Weight, Int8Weight, PackedWeight};
 
 /// From here on, a number rounds to f16's infinity: half a step beyond its largest, 65504.
 const BEYOND_F16: f32 = 65520.0;
@@ -83,6 +83,10 @@ impl<'w> Stack<'_, 'w> {
         self.parts().map(|(place, shape)| place.numbers("weight", &shape)).collect()
     }
 
+    fn floats(&self) -> Result<Vec<Floats<'w>>, ModelError> {
+        self.parts().map(|(place, shape)| place.floats("weight", &shape)).collect()
+    }
+
     fn f32(&self) -> Result<PackedWeight, ModelError> {
         let numbers = self.numbers()?;
         let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
@@ -90,20 +94,17 @@ impl<'w> Stack<'_, 'w> {
     }
 
     fn bf16(&self) -> Result<PackedWeight, ModelError> {
-        let numbers = self.numbers()?;
-        let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
+        let floats = self.floats()?;
+        let parts: Vec<_> = floats.iter().flat_map(slices).collect();
         Ok(PackedWeight::pack_bf16(self.context(), &parts, self.outputs(), self.inputs()))
     }
 
     fn f16(&self) -> Result<Packed, ModelError> {
-        let numbers = self.numbers()?;
-        let parts: Vec<&[f32]> = numbers.iter().map(|part| &**part).collect();
+        let floats = self.floats()?;
+        let parts: Vec<_> = floats.iter().flat_map(slices).collect();
         match PackedWeight::pack_f16(self.context(), &parts, self.outputs(), self.inputs()) {
             Some(packed) => Ok(Ok((packed, None))),
-            None => {
-                let largest = parts.iter().map(|part| largest_finite(part)).fold(0.0, f32::max);
-                Ok(Err(Some(PrecisionNote::BeyondF16 { largest })))
-            }
+            None => Ok(Err(beyond_f16(&parts).map(|largest| PrecisionNote::BeyondF16 { largest }))),
         }
     }
 
@@ -154,7 +155,7 @@ impl<'w> Stack<'_, 'w> {
 
 /// The codes of a weight: the file's own, else made of its floats; nothing where one of these has none.
 fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>>, ModelError> {
-    let [n, k] = shape;
+    let [_, k] = shape;
     if let Some(tensors) = place.quantized("weight", &shape)? {
         let weight = |tensor| match tensor {
             QuantizedTensor::Int8 { codes, scales, .. } => Some(Int8Weight::new(codes, scales, k)),
@@ -164,14 +165,12 @@ fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>
             return Ok(Some(weights));
         }
     }
-    let weight = place.numbers("weight", &shape)?;
-    Ok(can_be_codes(&weight, Precision::Int8)
-        .then(|| vec![Int8Weight::quantize(place.context(), &weight, n, k)]))
+    of_floats(place, shape, Precision::Int8, |part, n| Int8Weight::quantize(place.context(), part, n, k))
 }
 
 /// As [`int8`], in groups of `group`; the file's own codes serve where they are in such groups.
 fn int4(place: &Weights<'_>, shape: [usize; 2], group: usize) -> Result<Option<Vec<Int4Weight>>, ModelError> {
-    let [n, k] = shape;
+    let [_, k] = shape;
     if let Some(tensors) = place.quantized("weight", &shape)? {
         let weight = |tensor| match tensor {
             QuantizedTensor::Int4 { shape: [n, k], group_size, codes, scales, zeros }
@@ -185,30 +184,47 @@ fn int4(place: &Weights<'_>, shape: [usize; 2], group: usize) -> Result<Option<V
             return Ok(Some(weights));
         }
     }
-    let weight = place.numbers("weight", &shape)?;
-    let quantize = || vec![Int4Weight::quantize(place.context(), &weight, (n, k), group)];
-    Ok(can_be_codes(&weight, Precision::Int4 { group_size: group }).then(quantize))
+    let quantize = |part: FloatSlice<'_>, n| Int4Weight::quantize(place.context(), part, (n, k), group);
+    of_floats(place, shape, Precision::Int4 { group_size: group }, quantize)
 }
 
-/// Bits of a float but its sign: as numbers in the order of magnitudes.
-fn magnitude(value: f32) -> u32 {
-    value.abs().to_bits()
+/// What `quantize` makes of the parts of a weight and their rows; nothing where a number is not finite.
+fn of_floats<T>(
+    place: &Weights<'_>,
+    shape: [usize; 2],
+    precision: Precision,
+    quantize: impl Fn(FloatSlice<'_>, usize) -> T,
+) -> Result<Option<Vec<T>>, ModelError> {
+    let [n, k] = shape;
+    let floats = place.floats("weight", &shape)?;
+    let parts: Vec<_> = slices(&floats).collect();
+    if !can_be_codes(&parts, precision) {
+        return Ok(None);
+    }
+    let quantize = |part: &FloatSlice<'_>| quantize(*part, part.len().checked_div(k).unwrap_or(n));
+    Ok(Some(parts.iter().map(quantize).collect()))
 }
 
 /// Whether codes can be made of a weight: all of it is finite, and so is the difference of any two where 4-bit codes want their range.
-pub(crate) fn can_be_codes(weight: &[f32], precision: Precision) -> bool {
+pub(crate) fn can_be_codes(weight: &[FloatSlice<'_>], precision: Precision) -> bool {
     let most = if precision.group_size().is_some() { f32::MAX / 2.0 } else { f32::MAX };
-    weight.iter().fold(0, |most, value| magnitude(*value).max(most)) <= most.to_bits()
+    weight.iter().all(|part| part.all_within(most))
 }
 
-/// The largest magnitude of a number that is not infinite.
-fn largest_finite(values: &[f32]) -> f32 {
-    values.iter().fold(0.0, |most: f32, value| if value.is_finite() { most.max(value.abs()) } else { most })
+/// The numbers of the parts of a weight.
+pub(crate) fn slices<'a>(floats: &'a Floats<'_>) -> impl Iterator<Item = FloatSlice<'a>> {
+    floats.parts().iter().map(|part| match part {
+        FloatPart::F32(values) => FloatSlice::F32(values),
+        FloatPart::Bf16(values) => FloatSlice::Bf16(values),
+        FloatPart::F16(values) => FloatSlice::F16(values),
+        FloatPart::Converted(values) => FloatSlice::F32(values),
+    })
 }
 
 /// The largest magnitude, where f16 cannot hold it.
-pub(crate) fn beyond_f16(values: &[f32]) -> Option<f32> {
-    Some(largest_finite(values)).filter(|largest| *largest >= BEYOND_F16)
+pub(crate) fn beyond_f16(parts: &[FloatSlice<'_>]) -> Option<f32> {
+    let largest = parts.iter().map(|part| part.largest_finite()).fold(0.0, f32::max);
+    Some(largest).filter(|largest| *largest >= BEYOND_F16)
 }
 
 #[cfg(test)]
@@ -217,13 +233,15 @@ mod tests {
 
     #[test]
     fn what_is_not_finite_and_what_f16_cannot_hold_is_found() {
+        let codes = |values: &[f32], precision| can_be_codes(&[values.into(), (&[1.0]).into()], precision);
         let (int8, int4) = (Precision::Int8, Precision::Int4 { group_size: 1 });
-        assert!(can_be_codes(&[0.0, -1.0, f32::MAX], int8) && can_be_codes(&[], int8));
-        assert!(!can_be_codes(&[0.0, f32::NEG_INFINITY], int8) && !can_be_codes(&[-f32::NAN, 1.0], int4));
+        assert!(codes(&[0.0, -1.0, f32::MAX], int8) && codes(&[], int8));
+        assert!(!codes(&[0.0, f32::NEG_INFINITY], int8) && !codes(&[-f32::NAN, 1.0], int4));
         // A difference of two floats may be infinite.
-        assert!(!can_be_codes(&[3e38, -3e38], int4) && can_be_codes(&[1.7e38, -1.7e38], int4));
-        assert_eq!(beyond_f16(&[65519.0, -1.0, f32::INFINITY, f32::NAN]), None);
-        assert_eq!(beyond_f16(&[-65520.0, 1.0]), Some(65520.0));
+        assert!(!codes(&[3e38, -3e38], int4) && codes(&[1.7e38, -1.7e38], int4));
+        let beyond = |values: &[f32]| beyond_f16(&[values.into(), (&[1.0]).into()]);
+        assert_eq!(beyond(&[65519.0, -1.0, f32::INFINITY, f32::NAN]), None);
+        assert_eq!(beyond(&[-65520.0, 1.0]), Some(65520.0));
         assert!(half::f16::from_f32(65519.0).is_finite() && half::f16::from_f32(65520.0).is_infinite());
     }
 }

@@ -7,10 +7,14 @@
 //! ```
 //! so that both halves of the bytes of an int4 word are as an int8 word is. What is past K is 0.
 
-use super::{PackedFormat, PackedWeight, PanelWidth, RUN};
+mod words;
+
+use self::words::{Half, HalfRows, PackWords, Words};
+use super::{PackedFormat, PackedWeight, PanelWidth};
 use crate::aligned::AlignedFloats;
-use crate::{Context, Int4Weight, Int8Weight};
-use half::{bf16, f16};
+use crate::simd::{Operation, Simd};
+use crate::{Context, FloatSlice, Int4Weight, Int8Weight};
+use half::f16;
 
 /// The longest group whose products of bytes, 15 · 127 at most each, are summed in 32 bits; a round number below.
 const MAX_BYTES_GROUP: usize = 1 << 20;
@@ -74,8 +78,8 @@ impl PackedWeight {
     /// # Panics
     /// When a length is no multiple of `k`, or all together are not `n * k`.
     #[must_use]
-    pub fn pack_bf16(ctx: &Context, weights: &[&[f32]], n: usize, k: usize) -> Self {
-        let parts = float_rows(weights, (n, k), |w| bf16::from_f32(w).to_bits());
+    pub fn pack_bf16(ctx: &Context, weights: &[FloatSlice<'_>], n: usize, k: usize) -> Self {
+        let parts = HalfRows::of(weights, (n, k), Half::Bf16);
         Self::pack_words(ctx, &parts, (n, k), k.div_ceil(2), PackedFormat::Bf16)
     }
 
@@ -85,12 +89,12 @@ impl PackedWeight {
     /// # Panics
     /// When a length is no multiple of `k`, or all together are not `n * k`.
     #[must_use]
-    pub fn pack_f16(ctx: &Context, weights: &[&[f32]], n: usize, k: usize) -> Option<Self> {
-        let overflows = |w: &f32| w.is_finite() && f16::from_f32(*w).is_infinite();
-        if weights.iter().any(|weight| weight.iter().any(overflows)) {
+    pub fn pack_f16(ctx: &Context, weights: &[FloatSlice<'_>], n: usize, k: usize) -> Option<Self> {
+        // Rounding keeps the order.
+        if weights.iter().any(|weight| f16::from_f32(weight.largest_finite()).is_infinite()) {
             return None;
         }
-        let parts = float_rows(weights, (n, k), |w| f16::from_f32(w).to_bits());
+        let parts = HalfRows::of(weights, (n, k), Half::F16);
         Some(Self::pack_words(ctx, &parts, (n, k), k.div_ceil(2), PackedFormat::F16))
     }
 
@@ -105,12 +109,17 @@ impl PackedWeight {
         let n: usize = weights.iter().map(Int8Weight::n).sum();
         let padded = n.next_multiple_of(ctx.dispatch(PanelWidth { n }));
         let (mut scales, mut sums) = (AlignedFloats::zeroed(padded), AlignedFloats::zeroed(padded));
-        let rows = weights.iter().flat_map(|weight| (0..weight.n()).map(move |row| (weight, row)));
-        for ((weight, row), (scale, sum)) in rows.zip(scales.iter_mut().zip(&mut *sums)) {
-            *scale = weight.scales()[row];
-            let of_row: i32 = weight.codes()[row * k..][..k].iter().map(|code| i32::from(*code)).sum();
-            *sum = of_row as f32 * *scale;
+        let rows: Vec<_> =
+            weights.iter().flat_map(|weight| (0..weight.n()).map(move |row| (weight, row))).collect();
+        for ((weight, row), scale) in rows.iter().zip(&mut *scales) {
+            *scale = weight.scales()[*row];
         }
+        ctx.for_each_chunk_mut(&mut sums[..n], ROWS_A_TASK, |task, sums| {
+            for (sum, (weight, row)) in sums.iter_mut().zip(&rows[task * ROWS_A_TASK..]) {
+                let of_row = ctx.dispatch(SumCodes { codes: &weight.codes()[row * k..][..k] });
+                *sum = of_row as f32 * weight.scales()[*row];
+            }
+        });
         let format = PackedFormat::Int8(Int8Columns { scales, sums });
         Self::pack_words(ctx, weights, (n, k), k.div_ceil(4), format)
     }
@@ -127,13 +136,17 @@ impl PackedWeight {
         let (width, groups) = (ctx.dispatch(PanelWidth { n }), k.div_ceil(group));
         let len = n.next_multiple_of(width) * groups;
         let (mut scales, mut zeros) = (AlignedFloats::zeroed(len), AlignedFloats::zeroed(len));
-        let rows = weights.iter().flat_map(|weight| (0..weight.n()).map(move |row| (weight, row)));
-        for (column, (weight, row)) in rows.enumerate() {
+        let mut first = 0;
+        for weight in weights {
             for g in 0..groups {
-                let place = (column / width * groups + g) * width + column % width;
-                scales[place] = weight.scales()[g * weight.n() + row];
-                zeros[place] = weight.zeros()[g * weight.n() + row];
+                let of_group = g * weight.n()..(g + 1) * weight.n();
+                let (of_scales, of_zeros) = (&weight.scales()[of_group.clone()], &weight.zeros()[of_group]);
+                for ((column, scale), zero) in (first..).zip(of_scales).zip(of_zeros) {
+                    let place = (column / width * groups + g) * width + column % width;
+                    (scales[place], zeros[place]) = (*scale, *zero);
+                }
             }
+            first += weight.n();
         }
         let format = PackedFormat::Int4(Int4Groups { group, scales, zeros, activations });
         Self::pack_words(ctx, weights, (n, k), k.div_ceil(8), format)
@@ -156,13 +169,7 @@ impl PackedWeight {
             let panels = &mut data[..n.div_ceil(width) * panel_len];
             ctx.for_each_chunk_mut(panels, panel_len, |p, panel| {
                 let rows = &rows[p * width..n.min((p + 1) * width)];
-                for (start, lines) in (0..depth).step_by(RUN).zip(panel.chunks_mut(RUN * width)) {
-                    for (column, (part, row)) in rows.iter().enumerate() {
-                        for (j, line) in lines.chunks_exact_mut(width).enumerate() {
-                            line[column] = f32::from_bits(part.word(*row, start + j));
-                        }
-                    }
-                }
+                ctx.dispatch(PackWords { rows, width, panel });
             });
         }
         Self { n, k, isa: ctx.isa(), width, depth, data, format }
@@ -176,73 +183,19 @@ fn common_k(mut of_parts: impl Iterator<Item = usize>) -> usize {
     first.unwrap_or_else(|| unreachable!("a weight has parts"))
 }
 
-/// Rows that are packed as words.
-trait Words: Sync {
-    /// How many there are.
-    fn rows(&self) -> usize;
+/// Rows whose codes one task sums.
+const ROWS_A_TASK: usize = 64;
 
-    /// Word `j` of a row.
-    fn word(&self, row: usize, j: usize) -> u32;
+/// The sum of the codes of a row.
+struct SumCodes<'a> {
+    codes: &'a [i8],
 }
 
-/// Rows of floats that become halves.
-struct FloatRows<'a, F> {
-    weight: &'a [f32],
-    k: usize,
-    rows: usize,
-    half: F,
-}
+impl Operation for SumCodes<'_> {
+    type Output = i32;
 
-/// The parts of a stacked weight.
-fn float_rows<'a, F: Fn(f32) -> u16 + Copy>(
-    weights: &[&'a [f32]],
-    (n, k): (usize, usize),
-    half: F,
-) -> Vec<FloatRows<'a, F>> {
-    let len = weights.iter().map(|weight| weight.len()).sum();
-    assert_eq!(Some(len), n.checked_mul(k), "weight of {n}x{k}");
-    assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
-    let rows = |weight: &[f32]| weight.len().checked_div(k).unwrap_or(0);
-    let mut parts: Vec<_> =
-        weights.iter().map(|weight| FloatRows { weight, k, rows: rows(weight), half }).collect();
-    // Rows of nothing cannot be counted by their length.
-    if let Some(first) = parts.first_mut().filter(|_| k == 0) {
-        first.rows = n;
-    }
-    parts
-}
-
-impl<F: Fn(f32) -> u16 + Sync> Words for FloatRows<'_, F> {
-    fn rows(&self) -> usize {
-        self.rows
-    }
-
-    fn word(&self, row: usize, j: usize) -> u32 {
-        let row = &self.weight[row * self.k..][..self.k];
-        let half = |k: usize| row.get(k).map_or(0, |w| u32::from((self.half)(*w)));
-        half(2 * j) | half(2 * j + 1) << 16
-    }
-}
-
-impl Words for Int8Weight {
-    fn rows(&self) -> usize {
-        self.n()
-    }
-
-    fn word(&self, row: usize, j: usize) -> u32 {
-        let row = &self.codes()[row * self.k()..][..self.k()];
-        let code = |i| row.get(4 * j + i).map_or(0, |code: &i8| code.cast_unsigned());
-        u32::from_le_bytes([code(0), code(1), code(2), code(3)])
-    }
-}
-
-impl Words for Int4Weight {
-    fn rows(&self) -> usize {
-        self.n()
-    }
-
-    fn word(&self, row: usize, j: usize) -> u32 {
-        let code = |k: usize| if k < self.k() { (self.code(row, k) + 8).cast_unsigned() } else { 0 };
-        u32::from_le_bytes([0, 1, 2, 3].map(|i| code(8 * j + i) | code(8 * j + 4 + i) << 4))
+    #[inline(always)]
+    fn eval<S: Simd>(self, _simd: S) -> i32 {
+        self.codes.iter().map(|code| i32::from(*code)).sum()
     }
 }
