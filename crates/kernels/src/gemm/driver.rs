@@ -93,7 +93,7 @@ impl Product<'_> {
                     sums: &mut sums,
                     room: &mut room,
                 };
-                F::dispatch(ctx, task);
+                ctx.dispatch_products::<F::Products, _>(task);
             }
         });
     }

@@ -14,7 +14,6 @@ use super::rows::{ByteRow, ByteRows};
 use super::sums::{FloatSums, Sums};
 use super::tile::Tile;
 use super::weight::{Int4Groups, Int8Columns, PackedFormat};
-use crate::Context;
 use crate::simd::{Bytes, Floats, Operation, Products, Simd};
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -26,11 +25,6 @@ const ALIGNED_K: usize = 8;
 pub(super) trait Format: Copy + Sync {
     /// What tiles multiply.
     type Products: Products;
-
-    /// Runs a task, compiled for what the products want.
-    fn dispatch<O: Operation<Output = ()>>(ctx: &Context, task: O) {
-        ctx.dispatch_products::<Self::Products, O>(task);
-    }
 
     /// Words of K that tiles run over.
     fn depth(weight: &PackedWeight) -> usize {

@@ -61,9 +61,7 @@ impl PackedWeight {
     /// When a length is no multiple of `k`, or all together are not `n * k`.
     #[must_use]
     pub fn pack_stacked(ctx: &Context, weights: &[&[f32]], n: usize, k: usize) -> Self {
-        let len = weights.iter().map(|weight| weight.len()).sum();
-        assert_eq!(Some(len), n.checked_mul(k), "weight of {n}x{k}");
-        assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
+        assert_stacked(weights.iter().map(|weight| weight.len()), (n, k));
         let width = ctx.dispatch(PanelWidth { n });
         let panel_len = width * k;
         let mut data = AlignedFloats::in_huge_pages(n.div_ceil(width) * panel_len);
@@ -135,6 +133,12 @@ impl PackedWeight {
     pub(super) fn panel(&self, p: usize) -> &[f32] {
         &self.data[p * self.width * self.depth..][..self.width * self.depth]
     }
+}
+
+/// Checks that parts of such lengths are whole rows [Nᵢ, K] that make one [N, K].
+fn assert_stacked(mut lens: impl Iterator<Item = usize> + Clone, (n, k): (usize, usize)) {
+    assert_eq!(Some(lens.clone().sum()), n.checked_mul(k), "weight of {n}x{k}");
+    assert!(lens.all(|len| k == 0 || len.is_multiple_of(k)), "weights of {k} columns");
 }
 
 /// Asks a level for the width of its panels of a weight.

@@ -13,8 +13,11 @@ pub(crate) trait Products: Copy + Send + Sync + 'static {
     /// `sum` + the products of the numbers in each word.
     fn add<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec;
 
-    /// One sum and another.
-    fn join<S: Simd>(simd: S, sum: S::Vec, other: S::Vec) -> S::Vec;
+    /// One sum and another; floats unless said otherwise.
+    #[inline(always)]
+    fn join<S: Simd>(simd: S, sum: S::Vec, other: S::Vec) -> S::Vec {
+        simd.add(sum, other)
+    }
 }
 
 /// Products of words that floats are made into on the way.
@@ -61,11 +64,6 @@ impl Products for Floats {
     fn add<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec {
         simd.mul_add(a, b, sum)
     }
-
-    #[inline(always)]
-    fn join<S: Simd>(simd: S, sum: S::Vec, other: S::Vec) -> S::Vec {
-        simd.add(sum, other)
-    }
 }
 
 impl Products for Bf16Pairs {
@@ -76,11 +74,6 @@ impl Products for Bf16Pairs {
     #[inline(always)]
     fn add<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec {
         simd.dot_bf16(a, b, sum)
-    }
-
-    #[inline(always)]
-    fn join<S: Simd>(simd: S, sum: S::Vec, other: S::Vec) -> S::Vec {
-        simd.add(sum, other)
     }
 }
 

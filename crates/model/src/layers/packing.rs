@@ -153,49 +153,44 @@ impl<'w> Stack<'_, 'w> {
     }
 }
 
-/// The codes of a weight: the file's own, else made of its floats; nothing where one of these has none.
+/// The int8 codes of a weight, see [`codes`].
 fn int8(place: &Weights<'_>, shape: [usize; 2]) -> Result<Option<Vec<Int8Weight>>, ModelError> {
     let [_, k] = shape;
-    if let Some(tensors) = place.quantized("weight", &shape)? {
-        let weight = |tensor| match tensor {
-            QuantizedTensor::Int8 { codes, scales, .. } => Some(Int8Weight::new(codes, scales, k)),
-            QuantizedTensor::Int4 { .. } => None,
-        };
-        if let Some(weights) = tensors.into_iter().map(weight).collect() {
-            return Ok(Some(weights));
-        }
-    }
-    of_floats(place, shape, Precision::Int8, |part, n| Int8Weight::quantize(place.context(), part, n, k))
+    let own = |tensor| match tensor {
+        QuantizedTensor::Int8 { codes, scales, .. } => Some(Int8Weight::new(codes, scales, k)),
+        QuantizedTensor::Int4 { .. } => None,
+    };
+    let quantize = |part: FloatSlice<'_>, n| Int8Weight::quantize(place.context(), part, n, k);
+    codes(place, shape, Precision::Int8, own, quantize)
 }
 
-/// As [`int8`], in groups of `group`; the file's own codes serve where they are in such groups.
+/// The int4 codes of a weight, see [`codes`]; the file's own serve where they are in groups of `group`.
 fn int4(place: &Weights<'_>, shape: [usize; 2], group: usize) -> Result<Option<Vec<Int4Weight>>, ModelError> {
     let [_, k] = shape;
-    if let Some(tensors) = place.quantized("weight", &shape)? {
-        let weight = |tensor| match tensor {
-            QuantizedTensor::Int4 { shape: [n, k], group_size, codes, scales, zeros }
-                if group_size == group =>
-            {
-                Some(Int4Weight::new(codes, (scales, zeros), (n, k), group))
-            }
-            _ => None,
-        };
-        if let Some(weights) = tensors.into_iter().map(weight).collect() {
-            return Ok(Some(weights));
+    let own = |tensor| match tensor {
+        QuantizedTensor::Int4 { shape: [n, k], group_size, codes, scales, zeros } if group_size == group => {
+            Some(Int4Weight::new(codes, (scales, zeros), (n, k), group))
         }
-    }
+        _ => None,
+    };
     let quantize = |part: FloatSlice<'_>, n| Int4Weight::quantize(place.context(), part, (n, k), group);
-    of_floats(place, shape, Precision::Int4 { group_size: group }, quantize)
+    codes(place, shape, Precision::Int4 { group_size: group }, own, quantize)
 }
 
-/// What `quantize` makes of the parts of a weight and their rows; nothing where a number is not finite.
-fn of_floats<T>(
+/// The codes of a weight, one part after the other: the file's own where `own` takes all of them, else what `quantize` makes of its
+/// floats and their rows; nothing where one of these has no code.
+fn codes<T>(
     place: &Weights<'_>,
     shape: [usize; 2],
     precision: Precision,
+    own: impl Fn(QuantizedTensor) -> Option<T>,
     quantize: impl Fn(FloatSlice<'_>, usize) -> T,
 ) -> Result<Option<Vec<T>>, ModelError> {
     let [n, k] = shape;
+    let tensors = place.quantized("weight", &shape)?;
+    if let Some(weights) = tensors.and_then(|tensors| tensors.into_iter().map(own).collect()) {
+        return Ok(Some(weights));
+    }
     let floats = place.floats("weight", &shape)?;
     let parts: Vec<_> = slices(&floats).collect();
     if !can_be_codes(&parts, precision) {

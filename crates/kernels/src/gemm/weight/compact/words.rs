@@ -4,7 +4,7 @@
 //! A run of words that lies whole within a row's inputs is made at once; what is at the end of a row is made word by word, which is
 //! also what the runs have to equal.
 
-use super::super::RUN;
+use super::super::{RUN, assert_stacked};
 use crate::floats::bf16_bits;
 use crate::simd::{Operation, Simd};
 use crate::{FloatSlice, Int4Weight, Int8Weight};
@@ -78,9 +78,7 @@ pub(super) struct HalfRows<'a> {
 impl<'a> HalfRows<'a> {
     /// The parts of a stacked weight.
     pub(super) fn of(weights: &[FloatSlice<'a>], (n, k): (usize, usize), half: Half) -> Vec<Self> {
-        let len = weights.iter().map(|weight| weight.len()).sum();
-        assert_eq!(Some(len), n.checked_mul(k), "weight of {n}x{k}");
-        assert!(weights.iter().all(|w| k == 0 || w.len().is_multiple_of(k)), "weights of {k} columns");
+        assert_stacked(weights.iter().map(|weight| weight.len()), (n, k));
         let rows = |weight: &FloatSlice<'_>| weight.len().checked_div(k).unwrap_or(0);
         let mut parts: Vec<_> =
             weights.iter().map(|weight| Self { weight: *weight, k, rows: rows(weight), half }).collect();
