@@ -177,6 +177,9 @@ pub enum ModelError {
         /// Classes.
         classes: usize,
     },
+    /// The forward was stopped by its [`crate::Interrupt`].
+    #[error("the forward was stopped")]
+    Interrupted,
     /// Attentions were asked of a model that has none.
     #[error("a {model_type} model has no attentions")]
     NoAttentions {

@@ -1,6 +1,6 @@
 //! What a forward takes, under Transformers' names.
 
-use crate::{Draws, ModelError, shape::TokenShape};
+use crate::{Draws, Interrupt, ModelError, shape::TokenShape};
 use dinoxide_checkpoint::config::CommonConfig;
 use ndarray::{ArrayView2, ArrayView4, CowArray, Ix2};
 use smallvec::{SmallVec, smallvec};
@@ -33,6 +33,8 @@ pub struct Inputs<'a> {
     /// Run in train mode: dropout, drop path and the augmentation of RoPE, as the config says, with these draws. Without them
     /// the forward is that of eval mode, and draws nothing.
     pub train: Option<&'a dyn Draws>,
+    /// Who may stop the forward before its end, which is then [`ModelError::Interrupted`].
+    pub interrupt: Option<&'a dyn Interrupt>,
 }
 
 impl<'a> Inputs<'a> {
@@ -48,6 +50,7 @@ impl<'a> Inputs<'a> {
             output_attentions: None,
             eager_attention: false,
             train: None,
+            interrupt: None,
         }
     }
 
@@ -92,6 +95,13 @@ impl<'a> Inputs<'a> {
     #[must_use]
     pub fn with_train(mut self, draws: &'a dyn Draws) -> Self {
         self.train = Some(draws);
+        self
+    }
+
+    /// The same, stopped when this says so.
+    #[must_use]
+    pub fn with_interrupt(mut self, interrupt: &'a dyn Interrupt) -> Self {
+        self.interrupt = Some(interrupt);
         self
     }
 

@@ -8,6 +8,7 @@ use crate::{
     BackboneOptions, BackboneOutputs, Draws, Grid, ModelError, Outputs,
     backbone::Kept,
     inputs::{Asked, ByPlace},
+    interrupt::Stop,
     layers::{
         convnext::{ConvNextLayer, Downsample, Map},
         layer_norm::LayerNorm,
@@ -52,6 +53,7 @@ struct Plan<'a> {
     split: Split,
     pixels: CowArray<'a, f32, Ix4>,
     train: Option<&'a dyn Draws>,
+    stop: Stop<'a>,
 }
 
 impl DINOv3ConvNext {
@@ -107,6 +109,7 @@ impl DINOv3ConvNext {
             pooled_first(&map, &mut tokens);
             layer_norm.forward(ctx, &tokens, recorder.first());
         });
+        plan.stop.result()?;
         outputs.finish(record, asked_states, false);
         Ok(())
     }
@@ -126,6 +129,7 @@ impl DINOv3ConvNext {
         let mut record = self.room(&plan, Record::default());
         // Of the last map nothing else is wanted.
         record.fill(ctx, &plan.split, &mut [], |items, recorder| drop(self.run(ctx, &plan, items, recorder)));
+        plan.stop.result()?;
         let (grid, states) = (plan.shape.grid, record.states);
         let hidden_states = kept.hidden_states(&states);
         let maps = states.into_iter().zip(kept.chosen).filter(|(_, chosen)| *chosen);
@@ -146,7 +150,8 @@ impl DINOv3ConvNext {
         let per_group = if train.is_some() { shape.batch } else { 1 };
         self.check_memory(&inputs.pixel_values, shape.batch.min(per_group * ctx.threads()))?;
         let split = Split { batch: shape.batch, per_group, kept, probabilities: Probabilities::Fused };
-        Ok(Plan { shape, split, pixels: standard(&inputs.pixel_values), train })
+        let (pixels, stop) = (standard(&inputs.pixel_values), Stop::new(inputs.interrupt));
+        Ok(Plan { shape, split, pixels, train, stop })
     }
 
     /// Room for what is kept: the picture, then the map of each stage.
@@ -182,7 +187,7 @@ impl DINOv3ConvNext {
             if s > 0 {
                 map = stage.downsample.forward(ctx, &map);
             }
-            stage.forward_layers(ctx, &mut map, |layer| {
+            stage.forward_layers(ctx, &mut map, &plan.stop, |layer| {
                 let (branch, draws) = (first_layer + layer, plan.train?);
                 drop_path(draws, branch, self.drop_path_rate(branch), items.len())
             });
@@ -233,9 +238,18 @@ impl Stage {
     }
 
     /// `factors` gives those of drop path of a layer, one a picture.
-    fn forward_layers(&self, ctx: &Context, map: &mut Map<'_>, factors: impl Fn(usize) -> Option<Vec<f32>>) {
+    fn forward_layers(
+        &self,
+        ctx: &Context,
+        map: &mut Map<'_>,
+        stop: &Stop<'_>,
+        factors: impl Fn(usize) -> Option<Vec<f32>>,
+    ) {
         let mut scratch = ctx.scratch(map.rows() * self.scratch_width());
         for (i, layer) in self.layers.iter().enumerate() {
+            if stop.now() {
+                return;
+            }
             layer.forward(ctx, map, &mut scratch, factors(i).as_deref());
         }
     }

@@ -3,6 +3,7 @@
 
 use crate::{
     Draws, ModelError,
+    interrupt::Stop,
     layers::{
         axial_rope::RopeTable,
         layer::{Layer, LayerCall},
@@ -33,6 +34,7 @@ pub(crate) struct Call<'a> {
     pub(crate) key_mask: Option<&'a [bool]>,
     /// In train mode.
     pub(crate) train: Option<(&'a dyn Draws, TrainRates)>,
+    pub(crate) stop: &'a Stop<'a>,
 }
 
 impl Encoder {
@@ -112,13 +114,16 @@ impl Encoder {
         x: &mut [f32],
         recorder: &mut Recorder<'_, '_, 'ctx>,
     ) {
-        let Call { shape, rope, key_mask, train } = call;
+        let Call { shape, rope, key_mask, train, stop } = call;
         let apart = ctx.hands() > 1 && shape.rows() * self.scratch_width(true) <= MAX_APART;
         let mut scratch = ctx.scratch(shape.rows() * self.scratch_width(apart));
         if !self.layers.is_empty() {
             recorder.hidden_state(|state| state.copy_from_slice(x));
         }
         for (i, layer) in self.layers.iter().enumerate() {
+            if stop.now() {
+                return;
+            }
             let drawn = train.map(|(draws, rates)| LayerDraws::new(draws, rates, i, &shape, layer.heads()));
             let probabilities = recorder.attention(ctx, shape.rows() * layer.heads() * shape.tokens());
             let drawn = drawn.as_ref();

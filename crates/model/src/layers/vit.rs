@@ -9,6 +9,7 @@ use crate::{
     backbone::Kept,
     draws::DrawPlace,
     inputs::{Asked, ByPlace, Mask},
+    interrupt::Stop,
     layers::{
         axial_rope::{AxialRope, RopeTable},
         encoder::{Call, Encoder},
@@ -109,6 +110,7 @@ struct Plan<'a> {
     /// [B, S].
     key_mask: Option<Mask<'a>>,
     train: Option<&'a dyn Draws>,
+    stop: Stop<'a>,
 }
 
 impl Vit {
@@ -135,6 +137,7 @@ impl Vit {
                 recorder.tie_last_hidden_state();
             }
         });
+        plan.stop.result()?;
         outputs.finish(record, asked_states, plan.split.probabilities == Probabilities::Kept);
         Ok(())
     }
@@ -156,6 +159,7 @@ impl Vit {
         let mut record = self.room(&plan, Record::default());
         // Of the tokens after the last layer nothing else is wanted.
         record.fill(ctx, &plan.split, &mut [], |items, recorder| drop(self.run(ctx, &plan, items, recorder)));
+        plan.stop.result()?;
         let (shape, states) = (plan.shape, record.states);
         let attentions = (plan.split.probabilities == Probabilities::Kept).then_some(record.attentions);
         let (mut feature_maps, mut cls_tokens) = (Vec::new(), Vec::new());
@@ -188,8 +192,8 @@ impl Vit {
         let masked_patches = self.mask_token.masked(inputs, &shape)?;
         let places = self.positions.places(ctx, &shape, train)?;
         let split = Split { batch: shape.batch, per_group, kept, probabilities };
-        let pixels = standard(&inputs.pixel_values);
-        Ok(Plan { shape, split, pixels, places, masked_patches, key_mask, train })
+        let (pixels, stop) = (standard(&inputs.pixel_values), Stop::new(inputs.interrupt));
+        Ok(Plan { shape, split, pixels, places, masked_patches, key_mask, train, stop })
     }
 
     /// Room for what is kept.
@@ -224,7 +228,7 @@ impl Vit {
         }
         let key_mask = plan.key_mask.as_ref().map(|mask| mask.of_items(&items));
         let train = plan.train.map(|draws| (draws, self.rates));
-        self.encoder.forward(ctx, Call { shape, rope, key_mask, train }, &mut x, recorder);
+        self.encoder.forward(ctx, Call { shape, rope, key_mask, train, stop: &plan.stop }, &mut x, recorder);
         x
     }
 
