@@ -93,6 +93,14 @@ impl Backbone {
         self.with_stages(None, Some(indices))
     }
 
+    /// The same with threads of its own: see [`Model::with_own_threads`].
+    ///
+    /// # Errors
+    /// Threads that cannot be started.
+    pub fn with_own_threads(&self, threads: Option<usize>) -> Result<Self, Error> {
+        Ok(Self { model: self.model.with_own_threads(threads)?, options: self.options.clone() })
+    }
+
     /// The bare model.
     #[must_use]
     pub fn model(&self) -> &Model {

@@ -93,6 +93,15 @@ impl ImageClassifier {
         Ok(Self { model, classifier })
     }
 
+    /// The same with threads of its own: see [`Model::with_own_threads`].
+    ///
+    /// # Errors
+    /// Threads that cannot be started.
+    pub fn with_own_threads(&self, threads: Option<usize>) -> Result<Self, Error> {
+        let model = self.model.with_own_threads(threads)?;
+        Ok(Self { model, classifier: Arc::clone(&self.classifier) })
+    }
+
     /// The bare model.
     #[must_use]
     pub fn model(&self) -> &Model {

@@ -41,9 +41,9 @@ pub use dinoxide_kernels::{
     Context, ContextOptions, Isa, KernelError, Op, OpBound, OpEpilogue, OpTime, Profile, roof,
 };
 pub use dinoxide_model::{
-    BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Interrupt, Labels,
-    LinearPrecision, MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs, Precision,
-    PrecisionNote, QuantizedLinear, SeededDraws, loss, loss_over,
+    BackboneOptions, BackboneOutputs, DrawPlace, Draws, Grid, HiddenStates, IGNORED_LABEL, Inputs, Interrupt,
+    Labels, LinearPrecision, MAX_ATTENTION_BYTES, MAX_PATCHES, ModelError, OutputHiddenStates, Outputs,
+    Precision, PrecisionNote, QuantizedLinear, SeededDraws, loss, loss_over,
 };
 pub use embedder::{EmbedOptions, Embedder};
 pub use error::Error;

@@ -5,7 +5,7 @@ use crate::{
     source,
 };
 use dinoxide_checkpoint::{Checkpoint, config::ModelConfig};
-use dinoxide_kernels::Context;
+use dinoxide_kernels::{Context, ContextOptions};
 use dinoxide_model::{LinearPrecision, Precision};
 use std::{ffi::OsStr, path::Path, sync::Arc};
 
@@ -17,7 +17,7 @@ pub struct Model {
 
 #[derive(Debug)]
 struct Parts {
-    engine: dinoxide_model::Model,
+    engine: Arc<dinoxide_model::Model>,
     checkpoint: Checkpoint,
     ctx: Context,
     precision: Option<Precision>,
@@ -55,8 +55,22 @@ impl Model {
     pub fn from_checkpoint(checkpoint: &Checkpoint, options: impl Into<RunOptions>) -> Result<Self, Error> {
         let RunOptions { context, precision } = options.into();
         let ctx = Context::new(context)?;
-        let engine = dinoxide_model::Model::load(&ctx, checkpoint, precision)?;
+        let engine = Arc::new(dinoxide_model::Model::load(&ctx, checkpoint, precision)?);
         Ok(Self { parts: Arc::new(Parts { engine, checkpoint: checkpoint.clone(), ctx, precision }) })
+    }
+
+    /// The same model, its weights shared, with threads and working memory of its own: as many as it has, or `threads`.
+    ///
+    /// A process that was forked needs one, as it has none of its parent's threads: forwards of the old model would wait for them.
+    ///
+    /// # Errors
+    /// Threads that cannot be started.
+    pub fn with_own_threads(&self, threads: Option<usize>) -> Result<Self, Error> {
+        let Parts { engine, checkpoint, ctx, precision } = &*self.parts;
+        let threads = Some(threads.unwrap_or(ctx.threads()));
+        let ctx = Context::new(ContextOptions { isa: Some(ctx.isa()), threads })?;
+        let (engine, checkpoint) = (Arc::clone(engine), checkpoint.clone());
+        Ok(Self { parts: Arc::new(Parts { engine, checkpoint, ctx, precision: *precision }) })
     }
 
     /// Writes config, weights and, where there is one, the processor's config, in the form that Transformers reads and writes. The

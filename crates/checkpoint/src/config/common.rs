@@ -3,6 +3,8 @@
 //! `num_labels` is not stored: it is the length of `id2label`, whose keys are integers written as JSON strings. Nothing
 //! given means two labels. A `num_labels` that disagrees with `id2label` replaces it by `LABEL_0`, `LABEL_1`, ….
 
+use std::str::FromStr;
+
 use serde_json::{Map, Value};
 
 use crate::error::CheckpointError;
@@ -13,6 +15,9 @@ use super::Quantization;
 
 /// Labels of a config that gives none.
 const DEFAULT_NUM_LABELS: usize = 2;
+
+/// What a dtype may be called, in messages.
+const DTYPES: &str = "\"float32\", \"float16\", \"bfloat16\" or \"float64\"";
 
 /// A number format that a config may ask the weights to be held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,6 +53,20 @@ impl TorchDtype {
             "float64" | "double" => Some(Self::Float64),
             _ => None,
         }
+    }
+}
+
+impl FromStr for TorchDtype {
+    type Err = CheckpointError;
+
+    /// By torch's name for it, or one of its aliases.
+    fn from_str(name: &str) -> Result<Self, CheckpointError> {
+        let (value, expected) = (Value::from(name), DTYPES.to_owned());
+        Self::parse(&value).ok_or_else(|| CheckpointError::InvalidSetting {
+            key: "dtype".into(),
+            expected,
+            got: value.to_string(),
+        })
     }
 }
 
@@ -180,7 +199,7 @@ impl CommonConfig {
 }
 
 fn read_dtype(fields: &Fields<'_>) -> Result<Option<TorchDtype>, CheckpointError> {
-    let expected = || "\"float32\", \"float16\", \"bfloat16\" or \"float64\"".into();
+    let expected = || DTYPES.into();
     match fields.nullable("dtype", None, expected, TorchDtype::parse)? {
         Some(dtype) => Ok(Some(dtype)),
         None => fields.nullable("torch_dtype", None, expected, TorchDtype::parse),

@@ -1,0 +1,26 @@
+//! The extension module `dinoxide._native`: what of the engine Python cannot do itself, as thin classes over the crate `dinoxide`.
+//!
+//! The names of Transformers, keyword arguments, outputs as objects and tensors of other libraries are in the Python package beside
+//! it (`python/dinoxide`). Here arrays are numpy's, options are dictionaries, configs are JSON. Whatever computes or reads files
+//! releases the interpreter meanwhile.
+
+mod error;
+mod interrupt;
+mod load;
+mod network;
+mod outputs;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::network::Network;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

@@ -1,0 +1,330 @@
+//! A model, backbone or classifier: open, make anew, run, save.
+
+use crate::{
+    error::exception,
+    interrupt::Signals,
+    load::{OpenOptions, Warnings, context},
+    outputs::IntoDict,
+};
+use dinoxide::{
+    Backbone, Checkpoint, Error, Head, ImageClassifier, InitOptions, Inputs, Labels, LinearPrecision, Model,
+    ModelConfig, OutputHiddenStates, SaveOptions, SeededDraws, ShardSize,
+};
+use numpy::{PyReadonlyArray2, PyReadonlyArray4, PyReadonlyArrayDyn};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+use std::{
+    ffi::OsString,
+    mem,
+    path::{Path, PathBuf},
+    process,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+/// What is run. A clone shares all.
+#[derive(Debug, Clone)]
+enum Net {
+    Bare(Model),
+    Backbone(Backbone),
+    Classifier(ImageClassifier),
+}
+
+impl Net {
+    fn from_pretrained(
+        source: &OsString,
+        head: Head,
+        options: &dinoxide::LoadOptions,
+    ) -> Result<Self, Error> {
+        Ok(match head {
+            Head::Bare => Self::Bare(Model::from_pretrained_with(source, options)?),
+            Head::Backbone => Self::Backbone(Backbone::from_pretrained_with(source, options)?),
+            Head::Classifier => Self::Classifier(ImageClassifier::from_pretrained_with(source, options)?),
+        })
+    }
+
+    fn from_checkpoint(checkpoint: &Checkpoint, options: dinoxide::ContextOptions) -> Result<Self, Error> {
+        Ok(match checkpoint.head() {
+            Head::Bare => Self::Bare(Model::from_checkpoint(checkpoint, options)?),
+            Head::Backbone => Self::Backbone(Backbone::from_checkpoint(checkpoint, options)?),
+            Head::Classifier => Self::Classifier(ImageClassifier::from_checkpoint(checkpoint, options)?),
+        })
+    }
+
+    fn model(&self) -> &Model {
+        match self {
+            Self::Bare(model) => model,
+            Self::Backbone(backbone) => backbone.model(),
+            Self::Classifier(classifier) => classifier.model(),
+        }
+    }
+
+    fn with_own_threads(&self, threads: Option<usize>) -> Result<Self, Error> {
+        Ok(match self {
+            Self::Bare(model) => Self::Bare(model.with_own_threads(threads)?),
+            Self::Backbone(backbone) => Self::Backbone(backbone.with_own_threads(threads)?),
+            Self::Classifier(classifier) => Self::Classifier(classifier.with_own_threads(threads)?),
+        })
+    }
+
+    /// Runs, without the interpreter.
+    fn run(&self, inputs: &Inputs<'_>, labels: Option<&LabelsView<'_>>) -> Result<Outcome, Error> {
+        Ok(match self {
+            Self::Bare(model) => Outcome::Bare(model.forward(inputs)?),
+            Self::Backbone(backbone) => Outcome::Backbone(backbone.forward(inputs)?),
+            Self::Classifier(classifier) => {
+                let mut outputs = classifier.forward(inputs)?;
+                if let Some(LabelsView { labels, num_items_in_batch }) = labels {
+                    let logits = outputs.logits.view();
+                    outputs.loss = Some(match num_items_in_batch {
+                        Some(items) => classifier.loss_over(&logits, labels.clone(), *items)?,
+                        None => classifier.loss(&logits, labels.clone())?,
+                    });
+                }
+                Outcome::Classifier(outputs)
+            }
+        })
+    }
+}
+
+/// What a run gave.
+enum Outcome {
+    Bare(dinoxide::Outputs),
+    Backbone(dinoxide::BackboneOutputs),
+    Classifier(dinoxide::ImageClassifierOutputs),
+}
+
+struct LabelsView<'a> {
+    labels: Labels<'a>,
+    num_items_in_batch: Option<usize>,
+}
+
+/// What a forward is asked beside its pixels.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Asked<'py> {
+    #[pyo3(default)]
+    bool_masked_pos: Option<PyReadonlyArray2<'py, bool>>,
+    #[pyo3(default)]
+    attention_mask: Option<PyReadonlyArray2<'py, bool>>,
+    #[pyo3(default)]
+    output_hidden_states: Option<StatesArg>,
+    #[pyo3(default)]
+    output_attentions: Option<bool>,
+    eager: bool,
+    #[pyo3(default)]
+    labels: Option<LabelsArg<'py>>,
+    #[pyo3(default)]
+    num_items_in_batch: Option<usize>,
+    /// Train mode, with the draws of this seed.
+    #[pyo3(default)]
+    train_seed: Option<u64>,
+}
+
+#[derive(FromPyObject)]
+enum StatesArg {
+    All(bool),
+    Places(Vec<i64>),
+}
+
+#[derive(FromPyObject)]
+enum LabelsArg<'py> {
+    Classes(PyReadonlyArrayDyn<'py, i64>),
+    Values(PyReadonlyArrayDyn<'py, f32>),
+}
+
+/// A model, backbone or classifier with its weights and threads.
+#[pyclass(frozen, module = "dinoxide._native")]
+#[derive(Debug)]
+pub(crate) struct Network {
+    held: Mutex<Held>,
+}
+
+/// The threads belong to one process: after a fork the child needs its own.
+#[derive(Debug)]
+struct Held {
+    net: Net,
+    process: u32,
+}
+
+impl Network {
+    fn new(net: Net) -> Self {
+        Self { held: Mutex::new(Held { net, process: process::id() }) }
+    }
+
+    fn held(&self) -> PyResult<MutexGuard<'_, Held>> {
+        self.held.lock().map_err(|_| PyRuntimeError::new_err("an earlier call failed midway"))
+    }
+
+    /// The net, with threads of this process. The interpreter is held all the while, so that no fork comes between.
+    fn net(&self) -> PyResult<Net> {
+        let mut held = self.held()?;
+        if held.process != process::id() {
+            let own = held.net.with_own_threads(None).map_err(exception)?;
+            // The parent's threads are not here; dropping the old net would wait for their end.
+            mem::forget(mem::replace(&mut held.net, own));
+            held.process = process::id();
+        }
+        Ok(held.net.clone())
+    }
+}
+
+#[pymethods]
+impl Network {
+    /// Opens a checkpoint as a class: `head` is `model`, `backbone` or `classifier`. Gives the network and warnings.
+    #[staticmethod]
+    fn from_pretrained(
+        py: Python<'_>,
+        source: PathBuf,
+        head: &str,
+        options: OpenOptions,
+    ) -> PyResult<(Self, Vec<String>)> {
+        let head = parse_head(head)?;
+        let warnings = Arc::new(Warnings::default());
+        let options = options.load_options(&warnings)?;
+        let source = source.into_os_string();
+        let net = py.detach(|| Net::from_pretrained(&source, head, &options)).map_err(exception)?;
+        Ok((Self::new(net), warnings.take()))
+    }
+
+    /// Fresh random weights for a config (JSON).
+    #[staticmethod]
+    #[pyo3(signature = (config, head, seed, num_threads=None))]
+    fn from_config(
+        py: Python<'_>,
+        config: &str,
+        head: &str,
+        seed: u64,
+        num_threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let head = parse_head(head)?;
+        let config = ModelConfig::from_json(Path::new("config"), config.as_bytes())
+            .map_err(|error| exception(Error::from(error)))?;
+        let options = context(None, num_threads)?;
+        let net = py.detach(|| {
+            let checkpoint = Checkpoint::initialize(config, &InitOptions { seed, head })?;
+            Net::from_checkpoint(&checkpoint, options)
+        });
+        Ok(Self::new(net.map_err(exception)?))
+    }
+
+    /// Runs on `pixel_values` [B, C, H, W]; gives a dictionary of arrays under Transformers' names.
+    fn forward<'py>(
+        &self,
+        py: Python<'py>,
+        pixel_values: PyReadonlyArray4<'py, f32>,
+        asked: Asked<'py>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let net = self.net()?;
+        let (draws, signals) = (asked.train_seed.map(SeededDraws), Signals::new());
+        let mut inputs = Inputs::new(pixel_values.as_array()).with_interrupt(&signals);
+        inputs.bool_masked_pos = asked.bool_masked_pos.as_ref().map(|mask| mask.as_array());
+        inputs.attention_mask = asked.attention_mask.as_ref().map(|mask| mask.as_array());
+        inputs.output_hidden_states = match asked.output_hidden_states {
+            None => OutputHiddenStates::Config,
+            Some(StatesArg::All(all)) => all.into(),
+            Some(StatesArg::Places(places)) => places.into(),
+        };
+        inputs.output_attentions = asked.output_attentions;
+        inputs.eager_attention = asked.eager;
+        inputs.train = draws.as_ref().map(|draws| draws as _);
+        let labels = asked.labels.as_ref().map(|labels| match labels {
+            LabelsArg::Classes(classes) => classes.as_array().into(),
+            LabelsArg::Values(values) => values.as_array().into(),
+        });
+        let num_items_in_batch = asked.num_items_in_batch;
+        let labels = labels.map(|labels| LabelsView { labels, num_items_in_batch });
+        let outcome = py.detach(|| net.run(&inputs, labels.as_ref()));
+        if let Some(raised) = signals.raised() {
+            return Err(raised);
+        }
+        match outcome.map_err(exception)? {
+            Outcome::Bare(outputs) => outputs.into_dict(py),
+            Outcome::Backbone(outputs) => outputs.into_dict(py),
+            Outcome::Classifier(outputs) => outputs.into_dict(py),
+        }
+    }
+
+    /// Writes config, weights and processor config to a folder.
+    #[pyo3(signature = (dir, max_shard_size=None))]
+    fn save_pretrained(&self, py: Python<'_>, dir: PathBuf, max_shard_size: Option<&str>) -> PyResult<()> {
+        let net = self.net()?;
+        let max_shard_size = max_shard_size.map(str::parse::<ShardSize>).transpose();
+        let max_shard_size =
+            max_shard_size.map_err(|error| exception(Error::from(error)))?.unwrap_or_default();
+        py.detach(|| net.model().save_pretrained(&dir, &SaveOptions { max_shard_size })).map_err(exception)
+    }
+
+    /// The config as `config.json` has it.
+    #[getter]
+    fn config(&self) -> PyResult<String> {
+        Ok(self.held()?.net.model().config().to_json())
+    }
+
+    /// `missing_keys`, `unexpected_keys` and `mismatched_keys` of loading.
+    #[getter]
+    fn loading_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let held = self.held()?;
+        let info = held.net.model().checkpoint().loading_info();
+        let dict = PyDict::new(py);
+        dict.set_item("missing_keys", &info.missing_keys)?;
+        dict.set_item("unexpected_keys", &info.unexpected_keys)?;
+        let mismatched = info.mismatched_keys.iter();
+        let mismatched: Vec<_> =
+            mismatched.map(|key| (&key.name, &key.file_shape, &key.model_shape)).collect();
+        dict.set_item("mismatched_keys", mismatched)?;
+        Ok(dict)
+    }
+
+    /// For each linear layer: its name, what its weight is held in, and why, where that is not what was asked.
+    #[getter]
+    fn linears(&self) -> PyResult<Vec<(String, String, Option<String>)>> {
+        let held = self.held()?;
+        let mut all: Vec<&LinearPrecision> = held.net.model().linears().iter().collect();
+        if let Net::Classifier(classifier) = &held.net {
+            all.extend(classifier.linear());
+        }
+        Ok(all.into_iter().map(linear).collect())
+    }
+
+    /// Threads that a forward runs on, of which the calling one is one.
+    #[getter]
+    fn num_threads(&self) -> PyResult<usize> {
+        Ok(self.held()?.net.model().context().threads())
+    }
+
+    /// Runs on so many threads from the next forward on.
+    fn set_num_threads(&self, num_threads: usize) -> PyResult<()> {
+        let own = self.net()?.with_own_threads(Some(num_threads)).map_err(exception)?;
+        self.held()?.net = own;
+        Ok(())
+    }
+
+    /// The level of instructions in use.
+    #[getter]
+    fn isa(&self) -> PyResult<String> {
+        Ok(self.held()?.net.model().context().isa().name().to_owned())
+    }
+
+    /// Bytes of the weights in memory.
+    #[getter]
+    fn weight_bytes(&self) -> PyResult<usize> {
+        Ok(self.held()?.net.model().weight_bytes())
+    }
+}
+
+fn linear(linear: &LinearPrecision) -> (String, String, Option<String>) {
+    let note = linear.note.as_ref().map(ToString::to_string);
+    (linear.name.clone(), linear.precision.to_string(), note)
+}
+
+fn parse_head(head: &str) -> PyResult<Head> {
+    match head {
+        "model" => Ok(Head::Bare),
+        "backbone" => Ok(Head::Backbone),
+        "classifier" => Ok(Head::Classifier),
+        _ => Err(PyValueError::new_err(format!("unknown head `{head}`"))),
+    }
+}
