@@ -4,11 +4,13 @@
 //! it (`python/dinoxide`). Here arrays are numpy's, options are dictionaries, configs are JSON. Whatever computes or reads files
 //! releases the interpreter meanwhile.
 
+mod config;
 mod error;
 mod interrupt;
 mod load;
 mod network;
 mod outputs;
+mod processor;
 
 use pyo3::prelude::*;
 
@@ -17,7 +19,11 @@ mod _native {
     use pyo3::prelude::*;
 
     #[pymodule_export]
+    use crate::config::{open_config, read_config, save_config};
+    #[pymodule_export]
     use crate::network::Network;
+    #[pymodule_export]
+    use crate::processor::{Processor, load_image};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

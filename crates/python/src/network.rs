@@ -1,6 +1,7 @@
 //! A model, backbone or classifier: open, make anew, run, save.
 
 use crate::{
+    config,
     error::exception,
     interrupt::Signals,
     load::{OpenOptions, Warnings, context},
@@ -8,7 +9,7 @@ use crate::{
 };
 use dinoxide::{
     Backbone, Checkpoint, Error, Head, ImageClassifier, InitOptions, Inputs, Labels, LinearPrecision, Model,
-    ModelConfig, OutputHiddenStates, SaveOptions, SeededDraws, ShardSize,
+    OutputHiddenStates, SaveOptions, SeededDraws, ShardSize,
 };
 use numpy::{PyReadonlyArray2, PyReadonlyArray4, PyReadonlyArrayDyn};
 use pyo3::{
@@ -19,7 +20,7 @@ use pyo3::{
 use std::{
     ffi::OsString,
     mem,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -200,8 +201,7 @@ impl Network {
         num_threads: Option<usize>,
     ) -> PyResult<Self> {
         let head = parse_head(head)?;
-        let config = ModelConfig::from_json(Path::new("config"), config.as_bytes())
-            .map_err(|error| exception(Error::from(error)))?;
+        let config = config::parse(config)?;
         let options = context(None, num_threads)?;
         let net = py.detach(|| {
             let checkpoint = Checkpoint::initialize(config, &InitOptions { seed, head })?;
