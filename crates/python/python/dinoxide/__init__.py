@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING
 from ._native import __version__
 
 # Names by the module that has them: each is imported when it is first used, so that `import dinoxide` alone takes no time.
-_NAMES: dict[str, str] = {}
+_NAMES: dict[str, str] = {
+    "AutoConfig": "configuration",
+    "DINOv3ConvNextConfig": "configuration",
+    "DINOv3ViTConfig": "configuration",
+    "Dinov2Config": "configuration",
+    "Dinov2WithRegistersConfig": "configuration",
+    "PreTrainedConfig": "configuration",
+    "PretrainedConfig": "configuration",
+    "Int4WeightOnlyConfig": "quantization",
+    "Int8DynamicActivationInt4WeightConfig": "quantization",
+    "Int8DynamicActivationInt8WeightConfig": "quantization",
+    "Int8WeightOnlyConfig": "quantization",
+    "PerRow": "quantization",
+    "TorchAoConfig": "quantization",
+}
 
 __all__ = ["__version__", *_NAMES]
 
@@ -27,4 +41,20 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    pass
+    from .configuration import (
+        AutoConfig as AutoConfig,
+        DINOv3ConvNextConfig as DINOv3ConvNextConfig,
+        DINOv3ViTConfig as DINOv3ViTConfig,
+        Dinov2Config as Dinov2Config,
+        Dinov2WithRegistersConfig as Dinov2WithRegistersConfig,
+        PreTrainedConfig as PreTrainedConfig,
+        PretrainedConfig as PretrainedConfig,
+    )
+    from .quantization import (
+        Int4WeightOnlyConfig as Int4WeightOnlyConfig,
+        Int8DynamicActivationInt4WeightConfig as Int8DynamicActivationInt4WeightConfig,
+        Int8DynamicActivationInt8WeightConfig as Int8DynamicActivationInt8WeightConfig,
+        Int8WeightOnlyConfig as Int8WeightOnlyConfig,
+        PerRow as PerRow,
+        TorchAoConfig as TorchAoConfig,
+    )

@@ -1,0 +1,14 @@
+"""The engine, as the package uses it: options are dictionaries, configs are JSON, arrays are numpy's."""
+
+from typing import Any
+
+__version__: str
+
+def read_config(config: str, overrides: str | None = None) -> str:
+    """Holds a config (JSON, with `model_type`) to the rules, with other values for some keys, and gives it as `config.json` would."""
+
+def open_config(source: str, options: dict[str, Any]) -> tuple[str, list[str]]:
+    """The config of a checkpoint as JSON, and warnings."""
+
+def save_config(config: str, dir: str) -> None:
+    """Writes a config (JSON) as `config.json` to a folder, which is made where there is none."""
