@@ -101,6 +101,13 @@ pub fn attention_bf16(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out:
     }
 }
 
+/// Floats of scratch memory that [`attention_bf16`] takes for each token, to hold its key and its value in the words that are
+/// multiplied.
+#[must_use]
+pub fn attention_bf16_scratch(ctx: &Context, heads: usize, head_dim: usize) -> usize {
+    if ctx.multiplies_bf16() { heads * 2 * head_dim.div_ceil(2) } else { 0 }
+}
+
 /// Fused attention with products of bf16.
 fn with_bf16(ctx: &Context, shape: &AttentionShape, qkv: &Qkv<'_>, out: &mut MatMut<'_>) {
     check(shape, qkv, out);

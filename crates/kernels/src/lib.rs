@@ -31,7 +31,10 @@ mod simd;
 mod words;
 
 pub use activation::{Activation, activate, gate};
-pub use attention::{AttentionShape, Dropout, Qkv, attention, attention_bf16, attention_with_probabilities};
+pub use attention::{
+    AttentionShape, Dropout, Qkv, attention, attention_bf16, attention_bf16_scratch,
+    attention_with_probabilities,
+};
 pub use context::{Context, ContextOptions};
 pub use depthwise::{DepthwiseShape, depthwise_conv7};
 pub use error::KernelError;

@@ -11,7 +11,7 @@ use super::rows::RowWords;
 use super::tile::Tile;
 use super::weight::PackedFormat;
 use super::{Epilogue, PackedWeight};
-use crate::matrix::{Blocks, part};
+use crate::matrix::{Blocks, part, row_stride};
 use crate::profile::Op;
 use crate::simd::{Bf16Pairs, Floats, Operation, Simd, tile_rows};
 use crate::{Context, MatMut, MatRef};
@@ -55,6 +55,23 @@ pub fn gemm(
             let words = RowWords::bytes(ctx, a);
             product.compute(words.matrix(m), Int8 { columns, rows: words.byte_rows() });
         }
+    }
+}
+
+impl PackedWeight {
+    /// Floats of scratch memory that [`gemm`] takes for each row of `a`, to hold it in the words that are multiplied; 0 where rows
+    /// are read as they are.
+    #[must_use]
+    pub fn row_scratch(&self, ctx: &Context) -> usize {
+        let len = match self.format() {
+            PackedFormat::Bf16 if ctx.multiplies_bf16() => RowWords::bf16_len(self.k()),
+            PackedFormat::Int4(groups) if groups.multiplies_bytes() => {
+                RowWords::signed_bytes_len(self.k(), groups.group)
+            }
+            PackedFormat::F32 | PackedFormat::Bf16 | PackedFormat::F16 | PackedFormat::Int4(_) => 0,
+            PackedFormat::Int8(_) => RowWords::bytes_len(self.k()),
+        };
+        row_stride(len)
     }
 }
 

@@ -52,7 +52,8 @@ pub(super) struct ByteRows<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteRow<'a> {
     pub(super) scale: f32,
-    pub(super) zero: f32,
+    /// −zero, the bits of an integer.
+    pub(super) minus_zero: f32,
     outliers: &'a [f32],
     /// Of signed bytes: of each group, and then whatever follows.
     pub(super) group_sums: &'a [f32],
@@ -62,7 +63,7 @@ impl<'c> RowWords<'c> {
     /// Rows [M, K] as bf16 in words [M, ⌈K/2⌉].
     pub(super) fn bf16(ctx: &'c Context, a: MatRef<'_>) -> Self {
         let depth = a.cols().div_ceil(2);
-        Self::new(ctx, a, depth, depth, |row, words| {
+        Self::new(ctx, a, depth, Self::bf16_len(a.cols()), |row, words| {
             ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words });
         })
     }
@@ -70,7 +71,7 @@ impl<'c> RowWords<'c> {
     /// Rows [M, K] as bytes in words [M, ⌈K/4⌉].
     pub(super) fn bytes(ctx: &'c Context, a: MatRef<'_>) -> Self {
         let depth = a.cols().div_ceil(4);
-        Self::new(ctx, a, depth, depth + ROW_NUMBERS, |row, out| {
+        Self::new(ctx, a, depth, Self::bytes_len(a.cols()), |row, out| {
             let (words, numbers) = out.split_at_mut(depth);
             ctx.dispatch(ToBytes { row, words, numbers, signed: false });
         })
@@ -79,14 +80,28 @@ impl<'c> RowWords<'c> {
     /// Rows [M, K] as signed bytes in words [M, 2·⌈K/8⌉], with the sums of each `group` of them.
     pub(super) fn signed_bytes(ctx: &'c Context, a: MatRef<'_>, group: usize) -> Self {
         let depth = 2 * a.cols().div_ceil(8);
-        let groups = a.cols().div_ceil(group);
-        Self::new(ctx, a, depth, depth + ROW_NUMBERS + groups, |row, out| {
+        Self::new(ctx, a, depth, Self::signed_bytes_len(a.cols(), group), |row, out| {
             let (words, numbers) = out.split_at_mut(depth);
             let (numbers, sums) = numbers.split_at_mut(ROW_NUMBERS);
             words.last_mut().into_iter().for_each(|word| *word = 0.0);
             ctx.dispatch(ToBytes { row, words: &mut *words, numbers, signed: true });
             ctx.dispatch(SumGroups { words, group, sums });
         })
+    }
+
+    /// Floats of a row of `k` inputs that [`Self::bf16`] makes.
+    pub(super) fn bf16_len(k: usize) -> usize {
+        k.div_ceil(2)
+    }
+
+    /// The same of [`Self::bytes`].
+    pub(super) fn bytes_len(k: usize) -> usize {
+        k.div_ceil(4) + ROW_NUMBERS
+    }
+
+    /// The same of [`Self::signed_bytes`].
+    pub(super) fn signed_bytes_len(k: usize, group: usize) -> usize {
+        2 * k.div_ceil(8) + ROW_NUMBERS + k.div_ceil(group)
     }
 
     fn new(
@@ -128,7 +143,8 @@ impl<'a> ByteRows<'a> {
             unreachable!("the numbers of a row")
         };
         let (places, rest) = rest.split_at(2 * MAX_OUTLIERS);
-        ByteRow { scale: *scale, zero: *zero, outliers: &places[..2 * *outliers as usize], group_sums: rest }
+        let minus_zero = f32::from_bits((-*zero as i32).cast_unsigned());
+        ByteRow { scale: *scale, minus_zero, outliers: &places[..2 * *outliers as usize], group_sums: rest }
     }
 }
 

@@ -129,6 +129,26 @@ fn int8_multiplies_bytes_like_the_floats_they_stand_for() {
     }
 }
 
+/// Of a row that is 0 but for a few numbers of either sign, the sum of bytes and what its zero adds up to are far larger than their
+/// difference, the more so where all weights are alike.
+#[test]
+fn what_the_zero_of_a_row_adds_is_taken_off_without_a_rounding() {
+    let (m, n) = (5, 20);
+    for ctx in contexts() {
+        for (k, apart) in [(384, 37), (1537, 41), (6200, 53)] {
+            let value = |i: usize| if i % k % apart == 0 { 1.0 - (i / apart % 3) as f32 } else { 0.0 };
+            let a: Vec<f32> = (0..m * k).map(value).collect();
+            let weight: Vec<f32> = (0..n * k).map(|i| 0.3 - 0.01 * (i / k) as f32).collect();
+            let quantized = Int8Weight::quantize(&ctx, &weight, n, k);
+            let rows: Vec<f32> = a.chunks(k).flat_map(as_bytes).collect();
+            let packed = PackedWeight::pack_int8(&ctx, std::slice::from_ref(&quantized));
+            let got = product(&ctx, &a, &packed, &Epilogue::default(), m);
+            let want = exact(&rows, &quantized.dequantize(), (m, n, k));
+            assert_near(&got, &want, GEMM_COMPACT, &format!("{} K = {k}", ctx.isa()));
+        }
+    }
+}
+
 /// A row as its signed bytes stand for it.
 fn as_signed_bytes(row: &[f32]) -> Vec<f32> {
     let scale = row.iter().fold(0.0_f32, |a, x| a.max(x.abs())) / 127.0;
@@ -339,6 +359,36 @@ fn sums_of_the_most_inputs_fit() {
             let got = product(&ctx, &vec![x; k], &packed, &Epilogue::default(), 1);
             let want = -128.0 * f64::from(x) * k as f64;
             assert!((f64::from(got[0]) - want).abs() <= 1e-6 * want.abs(), "{} {x}: {got:?}", ctx.isa());
+        }
+    }
+}
+
+#[test]
+fn rows_take_the_scratch_memory_that_is_told() {
+    let (n, k) = (40, 300);
+    let weight = hash32(2, n * k);
+    for isa in Isa::available() {
+        let ctx = || Context::new(ContextOptions { isa: Some(isa), threads: Some(1) }).unwrap();
+        let int4 = |ctx: &Context, activations| {
+            let weight = Int4Weight::quantize(ctx, &weight, (n, k), 32);
+            PackedWeight::pack_int4(ctx, &[weight], activations)
+        };
+        let formats: [&dyn Fn(&Context) -> PackedWeight; 6] = [
+            &|ctx| PackedWeight::pack(ctx, &weight, n, k),
+            &|ctx| PackedWeight::pack_bf16(ctx, &[(&weight).into()], n, k),
+            &|ctx| PackedWeight::pack_f16(ctx, &[(&weight).into()], n, k).unwrap(),
+            &|ctx| PackedWeight::pack_int8(ctx, &[Int8Weight::quantize(ctx, &weight, n, k)]),
+            &|ctx| int4(ctx, Int4Activations::Float),
+            &|ctx| int4(ctx, Int4Activations::Int8),
+        ];
+        for (i, pack) in formats.into_iter().enumerate() {
+            let taken = [256, 512].map(|m| {
+                let ctx = ctx();
+                product(&ctx, &hash32(1, m * k), &pack(&ctx), &Epilogue::default(), m);
+                ctx.scratch_bytes()
+            });
+            let told = pack(&ctx()).row_scratch(&ctx());
+            assert_eq!(taken[1] - taken[0], 256 * size_of::<f32>() * told, "{isa} format {i}");
         }
     }
 }

@@ -148,7 +148,7 @@ impl DINOv3ConvNext {
         let (shape, train) = (self.shape(&inputs.pixel_values)?, inputs.train);
         // Draws are made for the batch as a whole.
         let per_group = if train.is_some() { shape.batch } else { 1 };
-        self.check_memory(&inputs.pixel_values, shape.batch.min(per_group * ctx.threads()))?;
+        self.check_memory(ctx, &inputs.pixel_values, shape.batch.min(per_group * ctx.threads()))?;
         let split = Split { batch: shape.batch, per_group, kept, probabilities: Probabilities::Fused };
         let (pixels, stop) = (standard(&inputs.pixel_values), Stop::new(inputs.interrupt));
         Ok(Plan { shape, split, pixels, train, stop })
@@ -220,12 +220,19 @@ impl DINOv3ConvNext {
     }
 
     /// Refuses pictures whose first maps, the largest, cannot be had for so many items at the same time.
-    fn check_memory(&self, pixels: &ArrayView4<'_, f32>, at_work: usize) -> Result<(), ModelError> {
+    fn check_memory(
+        &self,
+        ctx: &Context,
+        pixels: &ArrayView4<'_, f32>,
+        at_work: usize,
+    ) -> Result<(), ModelError> {
         let (_, _, height, width) = pixels.dim();
         let first = &self.stages[0];
         let (rows, cols) = (height / first.downsample.stride(), width / first.downsample.stride());
         // The patches, the map before and after its norm, and the layers' working memory.
-        let floats = first.downsample.row_len() + 2 * first.downsample.outputs() + first.scratch_width();
+        let kernels = first.layers.iter().map(|layer| layer.kernel_scratch(ctx)).max().unwrap_or(0);
+        let layers = first.scratch_width() + kernels;
+        let floats = first.downsample.row_len() + 2 * first.downsample.outputs() + layers;
         let shape = [at_work, rows, cols, floats];
         self.memory.check("maps", &shape, &[memory::bytes("maps", &shape)?])
     }

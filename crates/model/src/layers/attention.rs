@@ -13,7 +13,7 @@ use crate::{
 };
 use dinoxide_kernels::{
     AttentionShape, Context, Epilogue, MatMut, MatRef, Qkv, RopeShape, attention, attention_bf16,
-    attention_with_probabilities, rope, row_stride,
+    attention_bf16_scratch, attention_with_probabilities, rope, row_stride,
 };
 
 /// The sizes of an attention, which of its linears have a bias, and what they are called.
@@ -55,6 +55,15 @@ impl Attention {
     pub(crate) fn scratch_width(&self) -> usize {
         let width = self.heads * self.head_dim;
         row_stride(3 * width) + row_stride(width)
+    }
+
+    /// Floats a token that the kernels take beside that.
+    pub(crate) fn kernel_scratch(&self, ctx: &Context) -> usize {
+        let fused = match self.qkv.allows_rounded_rows() {
+            true => attention_bf16_scratch(ctx, self.heads, self.head_dim),
+            false => 0,
+        };
+        fused.max(self.qkv.row_scratch(ctx)).max(self.out.row_scratch(ctx))
     }
 
     /// A.

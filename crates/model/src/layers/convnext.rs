@@ -184,6 +184,11 @@ impl ConvNextLayer {
         2 * self.gamma.len() + self.pointwise.scratch_width()
     }
 
+    /// Floats a pixel that the kernels take beside that.
+    pub(crate) fn kernel_scratch(&self, ctx: &Context) -> usize {
+        self.pointwise.kernel_scratch(ctx)
+    }
+
     /// Bytes of the packed weights.
     pub(crate) fn bytes(&self) -> usize {
         self.pointwise.bytes()

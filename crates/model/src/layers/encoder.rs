@@ -60,6 +60,7 @@ impl Encoder {
     /// Attentions above [`MAX_ATTENTION_BYTES`], or more memory than the system gives.
     pub(crate) fn check_memory(
         &self,
+        ctx: &Context,
         shape: &TokenShape,
         states: usize,
         at_work: usize,
@@ -73,9 +74,10 @@ impl Encoder {
             Probabilities::Dropped => 1,
             Probabilities::Fused => 0,
         };
+        let kernels = self.layers.iter().map(|layer| layer.kernel_scratch(ctx)).max().unwrap_or(0);
         let buffers = [
             memory::bytes(what, &[rows, width, 1 + states])?,
-            memory::bytes(what, &[working, width + self.scratch_width(false)])?,
+            memory::bytes(what, &[working, width + self.scratch_width(false) + kernels])?,
             self.attention_bytes(shape, layers)?,
         ];
         self.memory.check(what, &tokens, &buffers)

@@ -84,6 +84,11 @@ impl Layer {
         row_stride(self.layer_scale1.len()) + if apart { attention + mlp } else { attention.max(mlp) }
     }
 
+    /// Floats a token that the kernels take beside that, at most at the same time.
+    pub(crate) fn kernel_scratch(&self, ctx: &Context) -> usize {
+        self.attention.kernel_scratch(ctx).max(self.mlp.kernel_scratch(ctx))
+    }
+
     /// A.
     pub(crate) fn heads(&self) -> usize {
         self.attention.heads()

@@ -1,7 +1,7 @@
 //! `y = x·Wᵀ + b`: a weight [out, in], packed at load, and its bias.
 
 use crate::{ModelError, layers::packing, weights::Weights};
-use dinoxide_kernels::{Epilogue, MatMut, MatRef, PackedWeight, gemm};
+use dinoxide_kernels::{Context, Epilogue, MatMut, MatRef, PackedWeight, gemm};
 
 /// A linear layer.
 #[derive(Debug)]
@@ -62,19 +62,18 @@ impl Linear {
         self.weight.allows_rounded_rows()
     }
 
+    /// See [`PackedWeight::row_scratch`].
+    pub(crate) fn row_scratch(&self, ctx: &Context) -> usize {
+        self.weight.row_scratch(ctx)
+    }
+
     /// Bytes of the packed weight.
     pub(crate) fn bytes(&self) -> usize {
         self.weight.bytes()
     }
 
     /// `out = epilogue(x·Wᵀ + b)`: `x` is [rows, inputs], `out` [rows, outputs]; the epilogue's own bias is replaced.
-    pub(crate) fn forward(
-        &self,
-        ctx: &dinoxide_kernels::Context,
-        x: MatRef<'_>,
-        out: &mut MatMut<'_>,
-        epilogue: Epilogue<'_>,
-    ) {
+    pub(crate) fn forward(&self, ctx: &Context, x: MatRef<'_>, out: &mut MatMut<'_>, epilogue: Epilogue<'_>) {
         gemm(ctx, x, &self.weight, &Epilogue { bias: self.bias.as_deref(), ..epilogue }, out);
     }
 }

@@ -63,6 +63,15 @@ impl Mlp {
         }
     }
 
+    /// Floats a row that the kernels take beside that.
+    pub(crate) fn kernel_scratch(&self, ctx: &Context) -> usize {
+        match self {
+            Self::Plain { up, down, .. } | Self::Gated { gate_up: up, down, .. } => {
+                up.row_scratch(ctx).max(down.row_scratch(ctx))
+            }
+        }
+    }
+
     /// Bytes of the packed weights.
     pub(crate) fn bytes(&self) -> usize {
         match self {

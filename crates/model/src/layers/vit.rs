@@ -188,7 +188,7 @@ impl Vit {
         let per_group = if train.is_some() { shape.batch } else { shape.per_group(ctx) };
         let states = kept.iter().filter(|kept| **kept).count();
         let at_work = shape.batch.min(per_group * ctx.threads());
-        self.encoder.check_memory(&shape, states, at_work, probabilities)?;
+        self.encoder.check_memory(ctx, &shape, states, at_work, probabilities)?;
         let masked_patches = self.mask_token.masked(inputs, &shape)?;
         let places = self.positions.places(ctx, &shape, train)?;
         let split = Split { batch: shape.batch, per_group, kept, probabilities };

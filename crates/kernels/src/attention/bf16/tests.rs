@@ -1,7 +1,8 @@
 //! Products of bf16 at every level, whether the processor is fast at them or not, against the twin over rounded queries, keys
 //! and values; what is left is the rounding of the probabilities.
 
-use crate::attention::{AttentionShape, Qkv, attention, attention_bf16, with_bf16};
+use super::HeadWords;
+use crate::attention::{AttentionShape, Qkv, attention, attention_bf16, attention_bf16_scratch, with_bf16};
 use crate::{Context, ContextOptions, Isa, MatMut, reference};
 use dinoxide_testkit::data::hash32;
 use dinoxide_testkit::tolerance::ATTENTION_BF16_MAX_ABS;
@@ -101,5 +102,22 @@ fn where_the_processor_is_slow_at_it_it_is_that_of_floats() {
         attention(&ctx, &shape, &qkv, &mut MatMut::new(&mut floats, 40, 48));
         attention_bf16(&ctx, &shape, &qkv, &mut MatMut::new(&mut halves, 40, 48));
         assert_eq!(floats, halves, "{}", ctx.isa());
+    }
+}
+
+#[test]
+fn keys_and_values_take_the_scratch_memory_that_is_told() {
+    for (ctx, head_dim) in contexts().iter().flat_map(|ctx| [1, 64, 17].map(|d| (ctx, d))) {
+        let shape = shape(2, 3, 10, head_dim);
+        let data = data(&shape);
+        let words = HeadWords::new(ctx, &shape, &qkv(&shape, &data, None)).words.len();
+        let told = attention_bf16_scratch(ctx, shape.heads, head_dim);
+        let rows = shape.batch * shape.tokens;
+        match ctx.multiplies_bf16() {
+            true => {
+                assert!(words <= rows * told && rows * told <= words + rows * shape.heads, "{words} {told}")
+            }
+            false => assert_eq!(told, 0),
+        }
     }
 }
