@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from ._native import __version__
 
-# Names by the module that has them: each is imported when it is first used, so that `import dinoxide` alone takes no time.
+# Names by the module that has them: each is imported when it is first used, so that `import dinoxide` alone
+# takes no time.
 _NAMES: dict[str, str] = {
     "AutoConfig": "configuration",
     "DINOv3ConvNextConfig": "configuration",

@@ -5,7 +5,10 @@ from typing import Any
 __version__: str
 
 def read_config(config: str, overrides: str | None = None) -> str:
-    """Holds a config (JSON, with `model_type`) to the rules, with other values for some keys, and gives it as `config.json` would."""
+    """Holds a config (JSON, with `model_type`) to the rules, and gives it as `config.json` would.
+
+    `overrides` is an object of other values for some keys.
+    """
 
 def open_config(source: str, options: dict[str, Any]) -> tuple[str, list[str]]:
     """The config of a checkpoint as JSON, and warnings."""

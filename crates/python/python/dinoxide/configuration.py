@@ -1,6 +1,7 @@
 """The configs of the four families, with the fields and defaults of Transformers' classes, and `AutoConfig`.
 
-Lengths are in channels or tokens, sizes of images and patches in pixels: one number for both sides, or (height, width).
+Lengths are in channels or tokens, sizes of images and patches in pixels: one number for both sides, or
+(height, width).
 Source: `models/*/configuration_*.py` of Transformers 5.24.0.
 """
 
@@ -37,7 +38,9 @@ class BackboneConfig(PreTrainedConfig):
         self.stage_names = self.computed_stage_names()
         self._out_features = kwargs.pop("out_features", None)
         self._out_indices = kwargs.pop("out_indices", None)
-        kwargs = {name: value for name, value in kwargs.items() if name not in ("_out_features", "_out_indices")}
+        kwargs = {
+            name: value for name, value in kwargs.items() if name not in ("_out_features", "_out_indices")
+        }
         super().set_common(kwargs)
 
     def check(self) -> None:
@@ -47,19 +50,25 @@ class BackboneConfig(PreTrainedConfig):
             self.set_output_features_output_indices(self._out_features, self._out_indices)
 
     def set_output_features_output_indices(self, out_features: Any, out_indices: Any) -> None:
-        """Sets the stages a backbone returns, by name or index; what is `None` follows, and if both are, it is the last stage.
+        """Sets the stages a backbone returns, by name or index.
+
+        What is `None` follows from the other; if both are, it is the last stage.
 
         Raises:
-            ValueError: a stage that there is not, one named twice, stages out of order, or two choices that disagree.
+            ValueError: an unknown stage, one named twice, stages out of order, or two choices that disagree.
         """
-        read = json.loads(_native.read_config(self.engine_json(out_features=out_features, out_indices=out_indices)))
+        read = json.loads(
+            _native.read_config(self.engine_json(out_features=out_features, out_indices=out_indices))
+        )
         self._out_features = read.get("out_features")
         self._out_indices = read.get("out_indices")
 
     def engine_json(self, **others: Any) -> str:
-        """As for every config. Stages of another number of layers, which was changed since, give way to those there are."""
+        """As for every config; stages that belong to another number of layers are left out."""
         fields, names = self.to_diff_dict(), self.computed_stage_names()
-        if fields["stage_names"] != names and fields["stage_names"] == stage_names_of(len(fields["stage_names"]) - 1):
+        if fields["stage_names"] != names and fields["stage_names"] == stage_names_of(
+            len(fields["stage_names"]) - 1
+        ):
             others.setdefault("stage_names", names)
             if not set(fields["out_features"] or ()).issubset(names):
                 others = {"out_features": None, "out_indices": None, **others}
@@ -92,14 +101,14 @@ def stage_names_of(stages: int) -> list[str]:
 
 
 class Dinov2Config(BackboneConfig):
-    """Config of a DINOv2 model; the defaults are those of `facebook/dinov2-base` with positions for 224 pixels.
+    """Config of a DINOv2 model; by default `facebook/dinov2-base` with positions for 224 pixels.
 
     Args:
         hidden_size: Length of a token, from 1 on.
         num_hidden_layers: Number of layers.
         num_attention_heads: Heads of a layer; each has `hidden_size // num_attention_heads` channels.
         mlp_ratio: Width of the MLP by `hidden_size`, an integer.
-        hidden_act: Activation of the MLP: `"gelu"`, `"relu"`, `"silu"`, `"quick_gelu"`, `"gelu_pytorch_tanh"`, ….
+        hidden_act: Activation of the MLP: `"gelu"`, `"relu"`, `"silu"`, `"quick_gelu"`, ….
         hidden_dropout_prob: Dropout after the embeddings in training, 0 to 1.
         attention_probs_dropout_prob: Dropout of attention probabilities in training, 0 to 1.
         initializer_range: Standard deviation of a fresh model's weights.
@@ -145,8 +154,8 @@ class Dinov2WithRegistersConfig(BackboneConfig):
 
     Args:
         num_register_tokens: Register tokens between CLS and the patches.
-        kwargs: The other fields of `Dinov2Config` except `use_mask_token`, and what all configs have: see `PreTrainedConfig`.
-            `patch_size` is 16 by default.
+        kwargs: The other fields of `Dinov2Config` except `use_mask_token`, `patch_size` by default 16, and
+            what all configs have: see `PreTrainedConfig`.
     """
 
     model_type: ClassVar[str] = "dinov2_with_registers"
@@ -173,7 +182,7 @@ class Dinov2WithRegistersConfig(BackboneConfig):
 
 
 class DINOv3ViTConfig(BackboneConfig):
-    """Config of a DINOv3 vision transformer; the defaults are nearly those of `facebook/dinov3-vits16-pretrain-lvd1689m`.
+    """Config of a DINOv3 vision transformer; by default of `facebook/dinov3-vits16-pretrain-lvd1689m`'s size.
 
     Args:
         patch_size: Pixels of a patch.
@@ -193,7 +202,7 @@ class DINOv3ViTConfig(BackboneConfig):
         drop_path_rate: Share of residual branches that are dropped in the last layer in training, 0 to 1.
         use_gated_mlp: Whether the MLP is a SwiGLU.
         num_register_tokens: Register tokens between CLS and the patches.
-        pos_embed_shift: In training positions are shifted by up to this, of 2 for the whole picture; `None` for not at all.
+        pos_embed_shift: In training positions, -1 to 1, are shifted by up to this; `None` for not at all.
         pos_embed_jitter: In training each axis is scaled by 1/jitter to jitter; `None` for not at all.
         pos_embed_rescale: In training both axes are scaled by 1/rescale to rescale; `None` for not at all.
         apply_layernorm: Whether the feature maps of a backbone are normed.
@@ -232,7 +241,7 @@ class DINOv3ViTConfig(BackboneConfig):
 
 
 class DINOv3ConvNextConfig(BackboneConfig):
-    """Config of a DINOv3 ConvNeXt; the defaults are those of `facebook/dinov3-convnext-tiny-pretrain-lvd1689m`.
+    """Config of a DINOv3 ConvNeXt; by default `facebook/dinov3-convnext-tiny-pretrain-lvd1689m`.
 
     Args:
         num_channels: Channels of a picture.
@@ -285,7 +294,9 @@ class AutoConfig:
     """The config of a checkpoint or a family, of the class its `model_type` names."""
 
     def __init__(self) -> None:
-        raise OSError("`AutoConfig` has no instances: call `AutoConfig.from_pretrained` or `AutoConfig.for_model`")
+        raise OSError(
+            "`AutoConfig` has no instances: call `AutoConfig.from_pretrained` or `AutoConfig.for_model`"
+        )
 
     @classmethod
     def for_model(cls, model_type: str, **kwargs: Any) -> BackboneConfig:
@@ -297,8 +308,10 @@ class AutoConfig:
         return class_of(model_type)(**kwargs)
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any) -> BackboneConfig:
-        """The config of a checkpoint: a folder, a `config.json`, a model id of the Hugging Face Hub, or `builtin:tiny`.
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any
+    ) -> BackboneConfig:
+        """The config of a checkpoint: a folder, a `config.json`, a model id of the Hub, or `builtin:tiny`.
 
         Arguments, result and errors are those of `PreTrainedConfig.from_pretrained`.
         """

@@ -1,8 +1,9 @@
 """The base of all configs: what every family has, reading and writing.
 
-A config is its attributes. They have the names and defaults of Transformers' configs, unknown keyword arguments become attributes
-as well, and `to_json_string` writes what Transformers writes. The engine's rules hold when a config is made, saved or handed to a
-model: a value of a wrong type or out of range is a `ValueError` that names the key, what is expected and what was given.
+A config is its attributes. They have the names and defaults of Transformers' configs, unknown keyword
+arguments become attributes as well, and `to_json_string` writes what Transformers writes. The engine's rules
+hold when a config is made, saved or handed to a model: a value of a wrong type or out of range is a
+`ValueError` that names the key, what is expected and what was given.
 Source: `configuration_utils.py`, `backbone_utils.py` of Transformers 5.24.0.
 """
 
@@ -36,21 +37,33 @@ FLOAT_TAG = "__float__"
 # Arguments of `from_pretrained` that say where the file is, with the engine's name for them.
 SOURCE_OPTIONS = ("cache_dir", "local_files_only", "token", "revision", "subfolder")
 # Arguments of Transformers' `from_pretrained` without a meaning here.
-IGNORED_OPTIONS = ("proxies", "trust_remote_code", "code_revision", "user_agent", "_from_auto", "_from_pipeline")
+IGNORED_OPTIONS = (
+    "proxies",
+    "trust_remote_code",
+    "code_revision",
+    "user_agent",
+    "_from_auto",
+    "_from_pipeline",
+)
 # Attributes that are never written.
 NOT_WRITTEN = ("_attn_implementation",)
 # Keys of files that are read past.
-FORGOTTEN = frozenset({"model_type", "experts_implementation", "_commit_hash", "_attn_implementation_internal"})
+FORGOTTEN = frozenset(
+    {"model_type", "experts_implementation", "_commit_hash", "_attn_implementation_internal"}
+)
 # Arguments that are no fields of their own: they set others.
 DERIVED = ("num_labels", "out_features", "out_indices", "output_attentions", "name_or_path")
 # What old files say about the generation of text, which Transformers takes out of a config.
 GENERATION = frozenset(
-    "max_length min_length do_sample use_cache early_stopping num_beams temperature top_k top_p typical_p repetition_penalty "
-    "length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids num_return_sequences output_scores "
-    "return_dict_in_generate forced_bos_token_id forced_eos_token_id remove_invalid_values exponential_decay_length_penalty "
-    "suppress_tokens begin_suppress_tokens epsilon_cutoff eta_cutoff encoder_repetition_penalty num_assistant_tokens "
-    "num_assistant_tokens_schedule assistant_confidence_threshold assistant_lookbehind target_lookbehind num_beam_groups "
-    "diversity_penalty".split()
+    """
+    max_length min_length do_sample use_cache early_stopping num_beams temperature top_k top_p typical_p
+    repetition_penalty length_penalty no_repeat_ngram_size encoder_no_repeat_ngram_size bad_words_ids
+    num_return_sequences output_scores return_dict_in_generate forced_bos_token_id forced_eos_token_id
+    remove_invalid_values exponential_decay_length_penalty suppress_tokens begin_suppress_tokens
+    epsilon_cutoff eta_cutoff encoder_repetition_penalty num_assistant_tokens
+    num_assistant_tokens_schedule num_beam_groups assistant_confidence_threshold assistant_lookbehind
+    target_lookbehind diversity_penalty
+    """.split()
 )
 
 
@@ -70,7 +83,7 @@ class PreTrainedConfig:
         label2id: The indices by label.
         problem_type: What the classifier's numbers mean: `"regression"`, `"single_label_classification"` or
             `"multi_label_classification"`. By default the labels that are given decide.
-        num_labels: Number of classes; sets `id2label` and `label2id` to `LABEL_0`, `LABEL_1`, … where it differs from theirs.
+        num_labels: Number of classes; where `id2label` has another, labels become `LABEL_0`, `LABEL_1`, ….
         out_features: Stages a backbone returns, by name, in order. By default the last.
         out_indices: The same by index, 0 being the stem; negative ones count from the end.
         output_attentions: Whether every forward returns the attention probabilities.
@@ -108,7 +121,9 @@ class PreTrainedConfig:
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             if args:
-                raise ValueError(f"{type(self).__name__} takes keyword arguments only, got {len(args)} without a keyword")
+                raise ValueError(
+                    f"{type(self).__name__} takes keyword arguments only, got {len(args)} without a keyword"
+                )
             for name, default in self.default_fields().items():
                 setattr(self, name, kwargs.pop(name, default))
             self.set_common(kwargs)
@@ -145,7 +160,7 @@ class PreTrainedConfig:
         else:
             if count is not None and len(self.id2label) != count:
                 warnings.warn(
-                    f"`num_labels` is {count} where `id2label` has {len(self.id2label)} labels, which it replaces",
+                    f"`num_labels` is {count} where `id2label` has {len(self.id2label)}, and replaces them",
                     stacklevel=4,
                 )
             self.id2label = integer_keys(self.id2label)
@@ -162,12 +177,15 @@ class PreTrainedConfig:
         Raises:
             ValueError: a value of a wrong type or out of range.
         """
-        if self.output_attentions and self._attn_implementation not in (None, "eager"):
-            raise ValueError(
-                f'`output_attentions` needs `attn_implementation` to be "eager", got "{self._attn_implementation}"'
-            )
+        self.check_attention(self.output_attentions)
         if self.model_type:
             self._to_native()
+
+    def check_attention(self, output_attentions: bool | None) -> None:
+        """Attention probabilities need the eager form."""
+        chosen = self._attn_implementation
+        if output_attentions and chosen not in (None, "eager"):
+            raise ValueError(f'`output_attentions` needs `attn_implementation` to be "eager", got "{chosen}"')
 
     def _to_native(self) -> str:
         """The config as JSON for the engine, which has checked it."""
@@ -184,28 +202,25 @@ class PreTrainedConfig:
 
         @property
         def num_labels(self) -> int | None:
-            """Number of classes: the length of `id2label`. Setting another number sets both kinds of labels anew."""
+            """Number of classes: the length of `id2label`. Setting another number sets all labels anew."""
             return None if self.id2label is None else len(self.id2label)
 
         @num_labels.setter
         def num_labels(self, num_labels: int) -> None:
             if self.id2label is None or len(self.id2label) != num_labels:
-                if isinstance(num_labels, bool) or not isinstance(num_labels, int):
-                    raise ValueError(f"`num_labels` must be an integer, got {num_labels!r}")
+                if isinstance(num_labels, bool) or not isinstance(num_labels, int) or num_labels < 0:
+                    raise ValueError(f"`num_labels` must be a whole number, got {num_labels!r}")
                 self.id2label = {index: f"LABEL_{index}" for index in range(num_labels)}
                 self.label2id = {label: index for index, label in self.id2label.items()}
 
         @property
         def output_attentions(self) -> bool | None:
-            """Whether every forward returns the attention probabilities. Setting it chooses eager attention."""
+            """Whether every forward returns the attention probabilities, which chooses eager attention."""
             return self._output_attentions
 
         @output_attentions.setter
         def output_attentions(self, value: bool | None) -> None:
-            if value and self._attn_implementation not in (None, "eager"):
-                raise ValueError(
-                    f'`output_attentions` needs `attn_implementation` to be "eager", got "{self._attn_implementation}"'
-                )
+            self.check_attention(value)
             if value:
                 self._attn_implementation = "eager"
             self._output_attentions = value
@@ -237,7 +252,7 @@ class PreTrainedConfig:
         self.dtype = value
 
     def to_dict(self) -> dict[str, Any]:
-        """All attributes, as they are written: tuples as lists, a dtype by its name, `model_type` among them."""
+        """All attributes and `model_type`, as they are written: tuples as lists, a dtype by its name."""
         output = copy.deepcopy(self.__dict__)
         output["model_type"] = type(self).model_type
         output["transformers_version"] = TRANSFORMERS_VERSION
@@ -254,7 +269,7 @@ class PreTrainedConfig:
         return {name: plain(value) for name, value in output.items()}
 
     def to_diff_dict(self) -> dict[str, Any]:
-        """The attributes that are written to `config.json`: of those that all configs share, the ones that are not the default."""
+        """What `config.json` holds: attributes that all configs share only where they are not the default."""
         defaults = common_defaults()
         output = {
             name: value
@@ -274,7 +289,9 @@ class PreTrainedConfig:
         with open(json_file_path, "w", encoding="utf-8") as file:
             file.write(self.to_json_string(use_diff=use_diff))
 
-    def save_pretrained(self, save_directory: str | os.PathLike[str], push_to_hub: bool = False, **kwargs: Any) -> None:
+    def save_pretrained(
+        self, save_directory: str | os.PathLike[str], push_to_hub: bool = False, **kwargs: Any
+    ) -> None:
         """Writes `config.json` to a folder, which is made where there is none.
 
         Raises:
@@ -282,7 +299,9 @@ class PreTrainedConfig:
             OSError: the file cannot be written.
         """
         if push_to_hub:
-            raise ValueError("`push_to_hub` is not supported: save to a folder, and upload it with `hf upload`")
+            raise ValueError(
+                "`push_to_hub` is not supported: save to a folder, and upload it with `hf upload`"
+            )
         self.check()
         self.to_json_string()  # values that JSON cannot hold are refused
         _native.save_config(self._to_native(), os.fspath(save_directory))
@@ -325,7 +344,7 @@ class PreTrainedConfig:
         revision: str = "main",
         **kwargs: Any,
     ) -> Self:
-        """The config of a checkpoint: a folder, a `config.json`, a model id of the Hugging Face Hub, or `builtin:tiny`.
+        """The config of a checkpoint: a folder, a `config.json`, a model id of the Hub, or `builtin:tiny`.
 
         Args:
             cache_dir: Where downloads are kept, instead of the Hub's usual cache.
@@ -344,13 +363,17 @@ class PreTrainedConfig:
             OSError: the checkpoint cannot be downloaded, the file cannot be read.
             ValueError: a value of a wrong type or out of range, another `model_type`.
         """
-        where = {"cache_dir": cache_dir, "force_download": force_download, "local_files_only": local_files_only}
+        where = {
+            "cache_dir": cache_dir,
+            "force_download": force_download,
+            "local_files_only": local_files_only,
+        }
         config, kwargs = cls.get_config_dict(
             pretrained_model_name_or_path, token=token, revision=revision, **where, **kwargs
         )
         if config.get("model_type", cls.model_type) != cls.model_type:
             warnings.warn(
-                f"a config of type `{config['model_type']}` is read as one of type `{cls.model_type}`: only what both have is kept",
+                f"a config of type `{config['model_type']}` is read as one of type `{cls.model_type}`",
                 stacklevel=2,
             )
         return cls.from_dict(config, **kwargs)

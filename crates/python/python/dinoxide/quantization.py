@@ -3,11 +3,12 @@
 | config | precision | a weight |
 | --- | --- | --- |
 | `Int4WeightOnlyConfig` | `int4` | 4 bits, a scale and a zero for each output and group of inputs |
-| `Int8WeightOnlyConfig`, `Int8DynamicActivationInt8WeightConfig` | `int8` | 8 bits, one scale an output; activations in 8 bits |
+| `Int8WeightOnlyConfig` | `int8` | 8 bits, one scale an output; activations in 8 bits |
+| `Int8DynamicActivationInt8WeightConfig` | `int8` | the same |
 | `Int8DynamicActivationInt4WeightConfig` | `int4-a8` | as `int4`; activations in 8 bits |
 
-torchao's own objects work as well, and so do those that hold them in Transformers: what counts is the name of the class and its
-attributes. An option that is not computed here is a `ValueError`.
+torchao's own objects work as well, and so do those that hold them in Transformers: what counts is the name of
+the class and its attributes. An option that is not computed here is a `ValueError`.
 Source: `utils/quantization_config.py` of Transformers 5.24.0, `quant_api.py` of torchao 0.18.0.
 """
 
@@ -195,7 +196,12 @@ class TorchAoConfig:
         values = dict(config_dict)
         precision_of(values)
         default = values.pop("quant_type")["default"]
-        return cls(CLASSES[default["_type"]](**{name: decode(name, value) for name, value in default["_data"].items()}), **values)
+        return cls(
+            CLASSES[default["_type"]](
+                **{name: decode(name, value) for name, value in default["_data"].items()}
+            ),
+            **values,
+        )
 
     def to_json_string(self, use_diff: bool = True) -> str:
         """`to_dict` as JSON."""
@@ -212,7 +218,7 @@ def precision_of(config: Any) -> tuple[str, int | None]:
     """The engine's precision for a config, and the inputs of a group where there are groups.
 
     Args:
-        config: A `TorchAoConfig`, of this module or Transformers'; what it holds; or the dictionary of a `config.json`.
+        config: A `TorchAoConfig`, of this module or Transformers', what it holds, or its `to_dict()`.
 
     Raises:
         ValueError: a string, another method than torchao, or an option that is not computed.
@@ -220,7 +226,9 @@ def precision_of(config: Any) -> tuple[str, int | None]:
     """
     if isinstance(config, str):
         raise ValueError(f"`{config}` is text: give a config, such as Int4WeightOnlyConfig(group_size=128)")
-    options = dict(config) if isinstance(config, Mapping) else vars(config) if hasattr(config, "__dict__") else {}
+    options = (
+        dict(config) if isinstance(config, Mapping) else vars(config) if hasattr(config, "__dict__") else {}
+    )
     method = options.get("quant_method")
     if method is None:
         return scheme(config)
@@ -233,7 +241,9 @@ def precision_of(config: Any) -> tuple[str, int | None]:
     if isinstance(config, Mapping):
         inner = inner.get("default") if isinstance(inner, Mapping) and len(inner) == 1 else inner
         if not isinstance(inner, Mapping) or not isinstance(inner.get("_data"), Mapping):
-            raise ValueError(f"`quant_type` must have one key, `default`, with `_type` and `_data`, got {inner!r}")
+            raise ValueError(
+                f"`quant_type` must have one key, `default`, with `_type` and `_data`, got {inner!r}"
+            )
     return precision_of(inner) if isinstance(inner, str) else scheme(inner)
 
 
@@ -246,7 +256,9 @@ def scheme(config: Any) -> tuple[str, int | None]:
     precision = PRECISIONS.get(name)
     if precision is None:
         known = ", ".join(PRECISIONS)
-        kind: type[Exception] = ValueError if name.endswith("Config") or isinstance(config, Mapping) else TypeError
+        kind: type[Exception] = (
+            ValueError if name.endswith("Config") or isinstance(config, Mapping) else TypeError
+        )
         raise kind(f"a quantization config must be one of {known}, got {name}")
     for option, only in ONLY.items():
         values = options.get(option)
@@ -263,12 +275,20 @@ def group_size_of(name: str, precision: str, group_size: Any) -> int | None:
     """The inputs of a group, where the precision has groups."""
     if precision == "int8":
         if group_size is not None:
-            raise ValueError(f"`group_size` of {name} must be None, as there is one scale an output, got {group_size!r}")
+            raise ValueError(
+                f"`group_size` of {name} must be None, as there is one scale an output, got {group_size!r}"
+            )
         return None
     if group_size is None:
         return 128 if name == Int4WeightOnlyConfig.__name__ else 32
-    if isinstance(group_size, bool) or not isinstance(group_size, int) or not 1 <= group_size <= MAX_GROUP_SIZE:
-        raise ValueError(f"`group_size` of {name} must be a whole number from 1 to {MAX_GROUP_SIZE}, got {group_size!r}")
+    if (
+        isinstance(group_size, bool)
+        or not isinstance(group_size, int)
+        or not 1 <= group_size <= MAX_GROUP_SIZE
+    ):
+        raise ValueError(
+            f"`group_size` of {name} must be a whole number from 1 to {MAX_GROUP_SIZE}, got {group_size!r}"
+        )
     return group_size
 
 
@@ -285,7 +305,11 @@ def config_to_dict(config: Any) -> dict[str, Any]:
     """One of torchao's configs as it stands in `config.json`."""
     if isinstance(config, WeightConfig):
         return config.to_dict()
-    data = {name: encode(name, value) for name, value in vars(config).items() if name != "version" and not name.startswith("_")}
+    data = {
+        name: encode(name, value)
+        for name, value in vars(config).items()
+        if name != "version" and not name.startswith("_")
+    }
     return {"_type": type(config).__name__, "_version": getattr(config, "version", 1), "_data": data}
 
 
