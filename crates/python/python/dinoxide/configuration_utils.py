@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 import inspect
 import json
+import logging
 import math
 import os
 import warnings
@@ -29,6 +30,8 @@ else:
 
 
 Self = TypeVar("Self", bound="PreTrainedConfig")
+
+logger = logging.getLogger("dinoxide")
 
 # The version of Transformers whose defaults and form are followed.
 TRANSFORMERS_VERSION = "5.24.0"
@@ -159,9 +162,8 @@ class PreTrainedConfig:
             self.num_labels = 2 if count is None else count
         else:
             if count is not None and len(self.id2label) != count:
-                warnings.warn(
-                    f"`num_labels` is {count} where `id2label` has {len(self.id2label)}, and replaces them",
-                    stacklevel=4,
+                logger.warning(
+                    "`num_labels` is %s where `id2label` has %s, and replaces them", count, len(self.id2label)
                 )
             self.id2label = integer_keys(self.id2label)
         self._name_or_path = str(kwargs.pop("name_or_path", ""))
@@ -327,7 +329,7 @@ class PreTrainedConfig:
         else:
             text, messages = _native.open_config(source, options)
             for message in messages:
-                warnings.warn(message, stacklevel=4)
+                logger.warning(message)
         config = parse(text, source)
         if kwargs.get("model_type", config.get("model_type")) != config.get("model_type"):
             config["model_type"] = kwargs["model_type"]
@@ -372,9 +374,8 @@ class PreTrainedConfig:
             pretrained_model_name_or_path, token=token, revision=revision, **where, **kwargs
         )
         if config.get("model_type", cls.model_type) != cls.model_type:
-            warnings.warn(
-                f"a config of type `{config['model_type']}` is read as one of type `{cls.model_type}`",
-                stacklevel=2,
+            logger.warning(
+                "a config of type `%s` is read as one of type `%s`", config["model_type"], cls.model_type
             )
         return cls.from_dict(config, **kwargs)
 
