@@ -1,6 +1,6 @@
 //! Exit codes, and what stands between a mistake of ours and the user's terminal.
 //!
-//! A panic that reaches `main` becomes one error line and exit code 2. One that is caught on its way says nothing: decoding
+//! A panic that reaches `run` becomes one error line and exit code 2. One that is caught on its way says nothing: decoding
 //! catches the panics of decoders, which are others' code, and reports the picture. So the panic hook only keeps where
 //! the last panic was; the line is printed where a panic arrives.
 
@@ -8,7 +8,6 @@ use crate::printer::Printer;
 use std::{
     any::Any,
     panic::{self, AssertUnwindSafe},
-    process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -26,13 +25,14 @@ pub(crate) enum Exit {
 /// The code of a command that was interrupted: 128 + SIGINT, as shells have it.
 pub(crate) const INTERRUPTED: i32 = 130;
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Input => 1,
-            Exit::Internal => 2,
-        })
+impl Exit {
+    /// The exit code of the process.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Input => 1,
+            Self::Internal => 2,
+        }
     }
 }
 
@@ -47,15 +47,18 @@ pub(crate) fn guarded(colour: bool, run: impl FnOnce() -> Exit) -> Exit {
 /// The message and the place of a panic.
 type Panic = (String, String);
 
-/// Runs `run`; the message of a panic out of it, on whichever thread it began.
+/// Runs `run`; the message of a panic out of it, on whichever thread it began. The process's panic hook is as before afterwards.
 fn caught<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     let last: Arc<Mutex<Option<Panic>>> = Arc::default();
     let kept = Arc::clone(&last);
+    let before = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
         let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
         *kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((text(info.payload()), place));
     }));
-    panic::catch_unwind(AssertUnwindSafe(run)).map_err(|payload| {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(run));
+    panic::set_hook(before);
+    outcome.map_err(|payload| {
         let message = text(payload.as_ref());
         let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The last panic may be another one, which was caught while this one was on its way.
@@ -88,6 +91,5 @@ mod tests {
         assert_eq!(caught(|| panic::catch_unwind(|| panic!("caught")).is_err()), Ok(true));
         assert_eq!(guarded(false, || panic!("provoked by a test")), Exit::Internal);
         assert_eq!(guarded(false, || Exit::Input), Exit::Input);
-        let _ = panic::take_hook();
     }
 }

@@ -4,6 +4,7 @@
 //! it (`python/dinoxide`). Here arrays are numpy's, options are dictionaries, configs are JSON. Whatever computes or reads files
 //! releases the interpreter meanwhile.
 
+mod command;
 mod config;
 mod error;
 mod interrupt;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 mod _native {
     use pyo3::prelude::*;
 
+    #[pymodule_export]
+    use crate::command::run_command;
     #[pymodule_export]
     use crate::config::{open_config, read_config, save_config};
     #[pymodule_export]
