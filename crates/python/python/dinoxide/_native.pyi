@@ -15,3 +15,6 @@ def open_config(source: str, options: dict[str, Any]) -> tuple[str, list[str]]:
 
 def save_config(config: str, dir: str) -> None:
     """Writes a config (JSON) as `config.json` to a folder, which is made where there is none."""
+
+def run_command(args: list[str]) -> int:
+    """Runs the command `dinoxide` with these arguments, of which the first is its name; gives its exit code."""
