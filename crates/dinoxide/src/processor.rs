@@ -11,6 +11,7 @@ use dinoxide_image::{
 };
 use dinoxide_kernels::Isa;
 use ndarray::{Array3, Axis};
+use serde_json::{Map, Value};
 use std::{ffi::OsStr, path::Path};
 
 /// Turns pictures into what a model takes.
@@ -38,6 +39,15 @@ impl ImageProcessor {
     /// As [`Self::from_pretrained`].
     pub fn from_pretrained_with(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Self, Error> {
         Self::from_config(&source::processor_config(model.as_ref(), options)?)
+    }
+
+    /// The object of a checkpoint's processor file as it is: with keys that are not known here, its values not looked at, and
+    /// `image_processor_type` the name of the class even where the file has none. [`ProcessorConfig::from_json`] reads it.
+    ///
+    /// # Errors
+    /// No such checkpoint, no processor config, one that is no JSON object or of no known class.
+    pub fn read_object(model: impl AsRef<OsStr>, options: &LoadOptions) -> Result<Map<String, Value>, Error> {
+        source::processor_object(model.as_ref(), options)
     }
 
     /// The processor of a checkpoint.

@@ -139,6 +139,19 @@ pub(crate) fn processor_config(model: &OsStr, options: &LoadOptions) -> Result<P
     Ok(ProcessorConfig::open(&dir, family)?.ok_or(CheckpointError::NoProcessor { path: dir })?)
 }
 
+/// The object of a checkpoint's processor file as it is, keys that are not known here included, with the name of the class as
+/// `image_processor_type`.
+pub(crate) fn processor_object(model: &OsStr, options: &LoadOptions) -> Result<Map<String, Value>, Error> {
+    let Some(dir) = config_folder(model, options)? else {
+        return Ok(serde_json::from_slice(BUILTIN_PROCESSOR).unwrap_or_default());
+    };
+    let family = ModelConfig::open(&dir).ok().map(|config| config.family());
+    let (kind, mut object) =
+        ProcessorConfig::open_object(&dir, family)?.ok_or(CheckpointError::NoProcessor { path: dir })?;
+    object.insert("image_processor_type".to_owned(), kind.name().into());
+    Ok(object)
+}
+
 /// The folder of a checkpoint's configs; nothing for the built-in one.
 fn config_folder(model: &OsStr, options: &LoadOptions) -> Result<Option<PathBuf>, Error> {
     if model == BUILTIN_TINY {

@@ -26,7 +26,7 @@ mod _native {
     #[pymodule_export]
     use crate::network::Network;
     #[pymodule_export]
-    use crate::processor::{Processor, load_image};
+    use crate::processor::{Processor, load_image, open_processor};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

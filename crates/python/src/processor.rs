@@ -141,6 +141,19 @@ fn contiguous<'a, T>(array: &ArrayViewD<'a, T>) -> PyResult<&'a [T]> {
     array.to_slice().ok_or_else(|| PyValueError::new_err("the array is not in row-major order"))
 }
 
+/// The object of a checkpoint's processor file as JSON, as it is but for `image_processor_type`, which names the class; and warnings.
+#[pyfunction]
+pub(crate) fn open_processor(
+    py: Python<'_>,
+    source: PathBuf,
+    options: OpenOptions,
+) -> PyResult<(String, Vec<String>)> {
+    let warnings = Arc::new(Warnings::default());
+    let options = options.load_options(&warnings)?;
+    let object = py.detach(|| ImageProcessor::read_object(&source, &options)).map_err(exception)?;
+    Ok((serde_json::Value::Object(object).to_string(), warnings.take()))
+}
+
 /// Decodes a picture file, by its path or its bytes, as Transformers' `load_image` does: upright, alpha dropped; gives bytes [H, W, 3].
 #[pyfunction]
 pub(crate) fn load_image<'py>(py: Python<'py>, file: FileArg) -> PyResult<Bound<'py, PyArray3<u8>>> {

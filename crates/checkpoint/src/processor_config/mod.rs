@@ -112,6 +112,19 @@ impl ProcessorConfig {
         }
     }
 
+    /// The class of a folder's processor and the object of its file, with whatever keys that has; `None` when it has none.
+    /// `family` serves files that name no type. Values are not looked at.
+    ///
+    /// # Errors
+    /// No such folder, a file that is no JSON object, a type that cannot be run or none at all.
+    pub fn open_object(
+        dir: &Path,
+        family: Option<Family>,
+    ) -> Result<Option<(ProcessorKind, Map<String, Value>)>, CheckpointError> {
+        let Some((path, map)) = file::open_object(dir)? else { return Ok(None) };
+        Ok(Some((ProcessorKind::read(&Fields::new(&path, &map), family)?, map)))
+    }
+
     /// Reads the bytes of a `preprocessor_config.json`, or of a `processor_config.json` with an entry for images; `path`
     /// serves error messages only, `family` files that name no type.
     ///

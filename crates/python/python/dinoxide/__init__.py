@@ -23,6 +23,11 @@ _NAMES: dict[str, str] = {
     "Int8WeightOnlyConfig": "quantization",
     "PerRow": "quantization",
     "TorchAoConfig": "quantization",
+    "BatchFeature": "features",
+    "BaseImageProcessor": "image_processing",
+    "BitImageProcessor": "image_processing",
+    "DINOv3ViTImageProcessor": "image_processing",
+    "AutoImageProcessor": "image_processing",
 }
 
 __all__ = ["__version__", *_NAMES]
@@ -59,3 +64,8 @@ if TYPE_CHECKING:
         PerRow as PerRow,
         TorchAoConfig as TorchAoConfig,
     )
+    from .features import BatchFeature as BatchFeature
+    from .image_processing import AutoImageProcessor as AutoImageProcessor
+    from .image_processing import BaseImageProcessor as BaseImageProcessor
+    from .image_processing import BitImageProcessor as BitImageProcessor
+    from .image_processing import DINOv3ViTImageProcessor as DINOv3ViTImageProcessor

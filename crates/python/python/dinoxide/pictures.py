@@ -1,0 +1,158 @@
+"""Pictures in whatever form a program holds them, as what the engine takes: a file, or an array of bytes or floats.
+
+A PIL image becomes RGB as Transformers does it (transparency on white) when the processor converts, else the array of its bands.
+Arrays are [H, W], [C, H, W] or [H, W, C] with 1, 3 or 4 channels, of any dtype and strides; 4-D ones are batches. Files and bytes are
+decoded by the engine: upright, alpha dropped. 16-bit grey pictures keep their high byte, as those of files do.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .features import is_torch
+from .sources import encoded_picture, is_url
+
+
+@dataclass(frozen=True)
+class File:
+    """A picture to decode: its path or its bytes."""
+
+    source: str | bytes
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """A picture that is there: `array` [H, W], [C, H, W] or [H, W, C]; `None` as `channels_first` infers the layout."""
+
+    array: np.ndarray
+    channels_first: bool | None = None
+
+
+def flat(images: Any) -> Iterator[tuple[str, Any]]:
+    """Pictures of a list, a list of lists or a 4-D array, one by one, each with words for its place: `"image 3: "`, or none where
+    there is but one.
+    """
+    if isinstance(images, (list, tuple)):
+        if not images:
+            raise ValueError("there are no images in the list")
+        for place, image in enumerate(images):
+            yield from flat_item(f"[{place}]", image, nested=True)
+    else:
+        yield from flat_item("", images, nested=False)
+
+
+def flat_item(place: str, image: Any, nested: bool) -> Iterator[tuple[str, Any]]:
+    """The pictures of an entry of a list: itself, those of a list in it, or of a 4-D array."""
+    if nested and isinstance(image, (list, tuple)):
+        for inner, item in enumerate(image):
+            yield from flat_item(f"{place}[{inner}]", item, nested=False)
+        return
+    if not is_source(image) and not is_pil(image):
+        image = as_array(image, place)
+        if image.ndim == 4:
+            for inner, item in enumerate(image):
+                yield f"images{place}[{inner}]: ", item
+            return
+    yield (f"images{place}: " if place else ""), image
+
+
+def is_source(image: Any) -> bool:
+    """Whether a picture is in a file, or the bytes of one."""
+    return isinstance(image, (str, os.PathLike, bytes, bytearray, memoryview, io.IOBase))
+
+
+def is_pil(image: Any) -> bool:
+    """Whether a picture is a PIL image; Pillow is not imported for that."""
+    pil = sys.modules.get("PIL.Image")
+    return pil is not None and isinstance(image, pil.Image)
+
+
+def as_array(image: Any, place: str = "") -> np.ndarray:
+    """An array or tensor of any library as a numpy array, without a copy where the library lets.
+
+    Raises `TypeError` for what is none.
+    """
+    if isinstance(image, np.ndarray):
+        return image
+    if is_torch(image):
+        image = image.detach().cpu()
+        return np.asarray(image.float() if image.dtype == sys.modules["torch"].bfloat16 else image)
+    if hasattr(image, "__array_interface__") or hasattr(image, "__array__"):
+        return np.asarray(image)
+    if hasattr(image, "__dlpack__"):
+        return np.from_dlpack(image)
+    kinds = "a PIL image, an array, a tensor, a path, the bytes of a picture file, or a list of those"
+    raise TypeError(f"images{place} must be {kinds}, got {type(image).__name__}")
+
+
+def opened(image: Any, convert_rgb: bool, channels_first: bool | None) -> File | Pixels:
+    """A picture as the engine takes it.
+
+    Raises `ValueError` for a URL and for an array that is no picture, `TypeError` for an array without numbers.
+    """
+    if is_source(image):
+        return File(file_source(image))
+    if is_pil(image):
+        return pil_pixels(image, convert_rgb)
+    return Pixels(numbers(image), channels_first)
+
+
+def file_source(image: Any) -> str | bytes:
+    """The path or the bytes that the engine opens."""
+    if isinstance(image, io.IOBase):
+        return bytes(image.read())
+    if isinstance(image, (bytes, bytearray, memoryview)):
+        return bytes(image)
+    path = os.fsdecode(image)
+    if is_url(path):
+        raise ValueError(f"{path} is a URL: open it with dinoxide.load_image, which has limits, and give what that gives")
+    if isinstance(image, str):
+        encoded = encoded_picture(image)
+        if encoded is not None:
+            return encoded
+    return path
+
+
+def numbers(array: np.ndarray) -> np.ndarray:
+    """An array of numbers, or a `TypeError`."""
+    if array.dtype.kind not in "buif":
+        raise TypeError(f"an image must hold integers, floats or booleans, got an array of {array.dtype}")
+    return array
+
+
+def pil_pixels(image: Any, convert_rgb: bool) -> Pixels:
+    """The pixels of a PIL image: RGB with what is transparent on white, or its bands as they are."""
+    if image.mode.startswith("I;16"):
+        return Pixels(high_bytes(image, convert_rgb))
+    if convert_rgb:
+        return Pixels(np.asarray(on_white(image)), channels_first=False)
+    array = np.asarray(image)
+    return Pixels(array, channels_first=False if array.ndim == 3 else None)
+
+
+def on_white(image: Any) -> Any:
+    """A PIL image in RGB, its transparent parts on white."""
+    if "A" not in image.getbands() and image.info.get("transparency") is None:
+        return image if image.mode == "RGB" else image.convert("RGB")
+    from PIL import Image
+
+    image = image.convert("RGBA")
+    background = Image.new("RGBA", image.size, (255, 255, 255, 255))
+    return Image.alpha_composite(background, image).convert("RGB")
+
+
+def high_bytes(image: Any, convert_rgb: bool) -> np.ndarray:
+    """A 16-bit grey PIL image as bytes [H, W]; its colour key, if it has one, white."""
+    values = np.asarray(image)
+    grey = (values >> 8).astype(np.uint8)
+    key = image.info.get("transparency")
+    if convert_rgb and isinstance(key, int):
+        grey[grey == key >> 8] = 255
+    return grey

@@ -1,0 +1,67 @@
+"""Where an image processor's settings come from: a checkpoint or a JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import Any
+
+from ._native import open_processor
+
+FILE_NAME = "preprocessor_config.json"
+_HUB_OPTIONS = ("cache_dir", "local_files_only", "token", "revision", "subfolder")
+# Arguments of Transformers that say how its downloads work.
+_IGNORED = ("force_download", "proxies", "user_agent", "_from_auto", "_from_pipeline", "image_processor_filename")
+_SUFFIXES = ("Fast", "Pil")
+
+
+def class_name(cls: type) -> str:
+    """The name that a class has in files; a class of a program that derives from one of ours has that one's."""
+    names = [base.__name__ for base in cls.__mro__ if base.__module__ == f"{__package__}.image_processing"]
+    return names[0]
+
+
+def split_options(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of the hub among keyword arguments, as the engine takes them, and the others."""
+    options: dict[str, Any] = {"seed": 0}
+    for key in _HUB_OPTIONS:
+        value = kwargs.get(key)
+        if value not in (None, "", False) or (key == "token" and value is False):
+            options[key] = value
+    rest = {key: value for key, value in kwargs.items() if key not in (*_HUB_OPTIONS, *_IGNORED)}
+    return options, rest
+
+
+def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict[str, Any]:
+    """The settings in a checkpoint's processor file, or in a JSON file, with the name of a class as `image_processor_type`.
+
+    Raises `OSError` or one of its kinds for a file that is not there or no JSON object, `ValueError` for an unknown class.
+    """
+    if os.path.isfile(source):
+        return read_file(source)
+    text, told = open_processor(source, options)
+    for warning in told:
+        warnings.warn(warning, UserWarning, stacklevel=3)
+    settings: dict[str, Any] = json.loads(text)
+    return settings
+
+
+def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The settings in a JSON file."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            settings = json.load(file)
+        except ValueError as error:
+            raise OSError(f"{os.fspath(path)} is no JSON file: {error}") from error
+    if isinstance(settings, dict) and isinstance(settings.get("image_processor"), dict):
+        settings = settings["image_processor"]
+    if not isinstance(settings, dict):
+        raise OSError(f"{os.fspath(path)} holds no JSON object")
+    name = settings.get("image_processor_type") or settings.get("feature_extractor_type")
+    if isinstance(name, str):
+        name = name.replace("FeatureExtractor", "ImageProcessor")
+        for suffix in _SUFFIXES:
+            name = name.removesuffix(suffix)
+        settings["image_processor_type"] = name
+    return settings
