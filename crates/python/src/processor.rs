@@ -154,13 +154,20 @@ pub(crate) fn open_processor(
     Ok((serde_json::Value::Object(object).to_string(), warnings.take()))
 }
 
-/// Decodes a picture file, by its path or its bytes, as Transformers' `load_image` does: upright, alpha dropped; gives bytes [H, W, 3].
+/// Decodes a picture file, by its path or its bytes, as Transformers' `load_image` does: upright, alpha dropped; gives bytes [H, W, 3]
+/// and the color that stands for transparent, if the file names one.
 #[pyfunction]
-pub(crate) fn load_image<'py>(py: Python<'py>, file: FileArg) -> PyResult<Bound<'py, PyArray3<u8>>> {
-    let pixels = py.detach(|| {
-        let Rgb8 { height, width, data } = file.decode()?.pixels;
+pub(crate) fn load_image<'py>(
+    py: Python<'py>,
+    file: FileArg,
+) -> PyResult<(Bound<'py, PyArray3<u8>>, Option<(u8, u8, u8)>)> {
+    let (pixels, key) = py.detach(|| {
+        let picture = file.decode().map_err(exception)?;
+        let key = picture.transparent_color.map(|[red, green, blue]| (red, green, blue));
+        let Rgb8 { height, width, data } = picture.pixels;
         let bad_shape = ImageError::BadShape { height, width, channels: 3, len: data.len() };
-        Array3::from_shape_vec((height, width, 3), data).map_err(|_| Error::from(bad_shape))
-    });
-    Ok(pixels.map_err(exception)?.into_pyarray(py))
+        let pixels = Array3::from_shape_vec((height, width, 3), data);
+        Ok::<_, PyErr>((pixels.map_err(|_| exception(Error::from(bad_shape)))?, key))
+    })?;
+    Ok((pixels.into_pyarray(py), key))
 }

@@ -28,6 +28,11 @@ _NAMES: dict[str, str] = {
     "BitImageProcessor": "image_processing",
     "DINOv3ViTImageProcessor": "image_processing",
     "AutoImageProcessor": "image_processing",
+    "load_image": "image_utils",
+    "pipeline": "pipelines",
+    "Pipeline": "pipelines",
+    "ImageClassificationPipeline": "pipelines",
+    "ImageFeatureExtractionPipeline": "pipelines",
 }
 
 __all__ = ["__version__", *_NAMES]
@@ -69,3 +74,8 @@ if TYPE_CHECKING:
     from .image_processing import BaseImageProcessor as BaseImageProcessor
     from .image_processing import BitImageProcessor as BitImageProcessor
     from .image_processing import DINOv3ViTImageProcessor as DINOv3ViTImageProcessor
+    from .image_utils import load_image as load_image
+    from .pipelines import ImageClassificationPipeline as ImageClassificationPipeline
+    from .pipelines import ImageFeatureExtractionPipeline as ImageFeatureExtractionPipeline
+    from .pipelines import Pipeline as Pipeline
+    from .pipelines import pipeline as pipeline

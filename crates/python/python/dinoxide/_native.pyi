@@ -54,5 +54,8 @@ class Processor:
 def open_processor(source: str | PathLike[str], options: dict[str, Any]) -> tuple[str, list[str]]:
     """The object of a checkpoint's processor file as JSON, with the name of a class as `image_processor_type`; and warnings."""
 
-def load_image(file: str | PathLike[str] | bytes) -> NDArray[np.uint8]:
-    """Decodes a picture file, by its path or its bytes, upright and without alpha; gives [H, W, 3]."""
+def load_image(file: str | PathLike[str] | bytes) -> tuple[NDArray[np.uint8], tuple[int, int, int] | None]:
+    """Decodes a picture file, by its path or its bytes, upright and without alpha.
+
+    Gives [H, W, 3] and the colour that stands for transparent, if the file names one.
+    """

@@ -35,6 +35,50 @@ class Pixels:
     channels_first: bool | None = None
 
 
+@dataclass(frozen=True)
+class Picture:
+    """An RGB picture, for where Pillow is not installed: bytes [H, W, 3], read as an array with `numpy.asarray`.
+
+    Pixels of the color `transparent`, if there is one, count as transparent.
+    """
+
+    pixels: np.ndarray
+    transparent: tuple[int, int, int] | None = None
+    mode: str = "RGB"
+
+    @property
+    def height(self) -> int:
+        """Rows."""
+        return int(self.pixels.shape[0])
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return int(self.pixels.shape[1])
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height, as PIL's."""
+        return self.width, self.height
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self.pixels.__array_interface__
+
+    def convert(self, mode: str) -> Picture:
+        """The picture itself for `"RGB"`; other modes need Pillow, which a `ValueError` says."""
+        if mode != self.mode:
+            raise ValueError(f"a picture in mode {mode!r} needs Pillow (pip install dinoxide[pillow])")
+        return self
+
+    def on_white(self) -> np.ndarray:
+        """The pixels, with what is transparent white."""
+        if self.transparent is None:
+            return self.pixels
+        hidden = (self.pixels == np.asarray(self.transparent, np.uint8)).all(axis=-1, keepdims=True)
+        return np.where(hidden, np.uint8(255), self.pixels)
+
+
 def flat(images: Any) -> Iterator[tuple[str, Any]]:
     """Pictures of a list, a list of lists or a 4-D array, one by one, each with words for its place: `"image 3: "`, or none where
     there is but one.
@@ -54,7 +98,7 @@ def flat_item(place: str, image: Any, nested: bool) -> Iterator[tuple[str, Any]]
         for inner, item in enumerate(image):
             yield from flat_item(f"{place}[{inner}]", item, nested=False)
         return
-    if not is_source(image) and not is_pil(image):
+    if not is_source(image) and not is_pil(image) and not isinstance(image, Picture):
         image = as_array(image, place)
         if image.ndim == 4:
             for inner, item in enumerate(image):
@@ -101,6 +145,8 @@ def opened(image: Any, convert_rgb: bool, channels_first: bool | None) -> File |
         return File(file_source(image))
     if is_pil(image):
         return pil_pixels(image, convert_rgb)
+    if isinstance(image, Picture):
+        return Pixels(image.on_white() if convert_rgb else image.pixels, channels_first=False)
     return Pixels(numbers(image), channels_first)
 
 
