@@ -1,0 +1,119 @@
+"""Keyword arguments of `from_pretrained`, and what they are to the engine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from .configuration import PreTrainedConfig
+from .quantization import precision_of
+from .tensors import dtype_name
+
+__all__ = ["Loading", "logger"]
+
+logger = logging.getLogger("dinoxide")
+
+# What decides where the files are.
+_HUB = ("revision", "subfolder", "cache_dir", "local_files_only", "token")
+# What has no effect here, because there is one device, one reader of weights, and no code is run from a checkpoint.
+_WITHOUT_EFFECT = frozenset(
+    {
+        "device_map",
+        "max_memory",
+        "offload_folder",
+        "offload_state_dict",
+        "offload_buffers",
+        "low_cpu_mem_usage",
+        "trust_remote_code",
+        "code_revision",
+        "weights_only",
+        "use_safetensors",
+        "resume_download",
+        "proxies",
+        "tp_plan",
+        "tp_size",
+        "adapter_kwargs",
+        "_from_auto",
+        "_fast_init",
+    }
+)
+# What cannot be done; absent or falsy values of it are fine.
+_REFUSED = ("variant", "force_download", "from_tf", "from_flax", "state_dict", "gguf_file")
+# Config settings that a config of its own does not bring along.
+_NOT_OVERRIDDEN = ("model_type", "transformers_version", "architectures", "quantization_config")
+
+
+@dataclass
+class Loading:
+    """How a model is loaded."""
+
+    options: dict[str, Any]
+    attn_implementation: str
+    output_loading_info: bool
+
+    @classmethod
+    def of(cls, kwargs: dict[str, Any], config: PreTrainedConfig | None) -> Loading:
+        """Takes what is known out of `kwargs`; what is left are settings of the config."""
+        for name in _REFUSED:
+            if kwargs.pop(name, None):
+                raise ValueError(f"{name} is not supported")
+        for name in _WITHOUT_EFFECT & kwargs.keys():
+            del kwargs[name]
+        attn_implementation = checked_attention(kwargs.pop("attn_implementation", None))
+        output_loading_info = bool(kwargs.pop("output_loading_info", False))
+        options = hub_options(kwargs)
+        options.update(_numbers(kwargs))
+        options["ignore_mismatched_sizes"] = bool(kwargs.pop("ignore_mismatched_sizes", False))
+        options["fresh_classifier"] = True
+        options["num_threads"] = kwargs.pop("num_threads", None)
+        options["isa"] = kwargs.pop("isa", None)
+        overrides = _settings(config) if config is not None else {}
+        overrides.update(kwargs)
+        options["overrides"] = json.dumps(overrides)
+        return cls(options, attn_implementation, output_loading_info)
+
+
+def checked_attention(name: str | None) -> str:
+    """`attn_implementation`, which is `sdpa` when none is named: here a fused attention of its own."""
+    if name is None or name == "sdpa":
+        return "sdpa"
+    if name == "eager":
+        return name
+    raise ValueError(f'attn_implementation must be "sdpa" or "eager", got {name!r}: the others need a GPU')
+
+
+def hub_options(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Takes the arguments that say where files are out of `kwargs`."""
+    options = {name: kwargs.pop(name) for name in _HUB if kwargs.get(name) is not None}
+    for name in _HUB:
+        kwargs.pop(name, None)
+    options["local_files_only"] = bool(options.get("local_files_only", False))
+    if "cache_dir" in options:
+        options["cache_dir"] = os.fspath(options["cache_dir"])
+    options["seed"] = 0
+    return options
+
+
+def _numbers(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """What the weights are held in: `dtype` (older: `torch_dtype`) or `quantization_config`."""
+    dtype, old = kwargs.pop("dtype", None), kwargs.pop("torch_dtype", None)
+    dtype = old if dtype is None else dtype
+    quantization = kwargs.pop("quantization_config", None)
+    if quantization is not None:
+        precision, group_size = precision_of(quantization)
+        return {"precision": precision, "group_size": group_size}
+    if dtype is None or dtype == "auto":
+        return {}
+    name = dtype_name(dtype)
+    if name is None:
+        raise ValueError(f"dtype must be a dtype or its name, got {dtype!r}")
+    return {"dtype": name}
+
+
+def _settings(config: PreTrainedConfig) -> dict[str, Any]:
+    """A config as settings over a checkpoint's own."""
+    settings: dict[str, Any] = json.loads(config._to_native())
+    return {name: value for name, value in settings.items() if name not in _NOT_OVERRIDDEN}

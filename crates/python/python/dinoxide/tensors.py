@@ -1,0 +1,140 @@
+"""Arrays in and out: numpy's, torch's where torch is there, and whatever else lends its memory by an array protocol."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+__all__ = ["Tensor", "asarray", "dtype_name", "is_torch", "like"]
+
+
+class Tensor(np.ndarray[Any, np.dtype[Any]]):
+    """A numpy array with those of torch's methods that programs written for Transformers call on outputs.
+
+    All of numpy works as on any array. Where both libraries have a method of the same name, it is numpy's.
+    """
+
+    def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
+        """Axis `dim` split into axes of `sizes`, one of which may be -1: [B, 256, D] by (1, (16, 16)) is [B, 16, 16, D]."""
+        axis = dim if dim >= 0 else dim + self.ndim
+        if not 0 <= axis < self.ndim:
+            raise IndexError(f"dim {dim} is out of range for {self.ndim} dimensions")
+        known = [size for size in sizes if size != -1]
+        product = int(np.prod(known, dtype=np.int64))
+        whole = list(sizes)
+        if len(known) + 1 == len(whole) and product > 0:
+            whole[whole.index(-1)] = self.shape[axis] // product
+        if int(np.prod(whole, dtype=np.int64)) != self.shape[axis]:
+            raise ValueError(f"axis {dim} of {self.shape[axis]} cannot be split into {tuple(sizes)}")
+        return self.reshape(*self.shape[:axis], *whole, *self.shape[axis + 1 :])
+
+    def abs(self) -> Tensor:
+        """Magnitudes."""
+        return np.abs(self)
+
+    def softmax(self, dim: int = -1) -> Tensor:
+        """exp(x) over its sum along `dim`."""
+        exps = np.exp(self - self.max(axis=dim, keepdims=True))
+        return exps / exps.sum(axis=dim, keepdims=True)
+
+    def permute(self, *dims: int | Sequence[int]) -> Tensor:
+        """The axes in another order."""
+        return self.transpose(*dims)
+
+    def unsqueeze(self, dim: int) -> Tensor:
+        """With an axis of length 1 at `dim`."""
+        return np.expand_dims(self, dim).view(Tensor)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """The same memory as a plain numpy array."""
+        return self.view(np.ndarray)
+
+    def detach(self) -> Tensor:
+        """Itself: there are no gradients."""
+        return self
+
+    def cpu(self) -> Tensor:
+        """Itself: it is on the CPU."""
+        return self
+
+    def contiguous(self) -> Tensor:
+        """In row-major order, copied only if it is not."""
+        return np.ascontiguousarray(self).view(Tensor)
+
+    def float(self) -> Tensor:
+        """In 32-bit floats."""
+        return self.to(np.float32)
+
+    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+        """In another dtype, if one is named; devices are ignored, as everything is on the CPU."""
+        for argument in (*args, *kwargs.values()):
+            name = dtype_name(argument)
+            if name in _NUMPY_DTYPES:
+                return self.astype(_NUMPY_DTYPES[name], copy=False)
+        return self
+
+
+# What torch calls a dtype that numpy has too.
+_NUMPY_DTYPES: dict[str | None, DTypeLike] = {
+    "float32": np.float32,
+    "float64": np.float64,
+    "float16": np.float16,
+    "int64": np.int64,
+    "int32": np.int32,
+    "uint8": np.uint8,
+    "bool": np.bool_,
+}
+
+
+def dtype_name(dtype: object) -> str | None:
+    """torch's name of a dtype, given as torch's or numpy's or by its name; nothing for anything else."""
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.")
+        return {"half": "float16", "float": "float32", "double": "float64"}.get(name, name)
+    if type(dtype).__module__ == "torch" and type(dtype).__name__ == "dtype":
+        return str(dtype).removeprefix("torch.")
+    if isinstance(dtype, np.dtype) or (isinstance(dtype, type) and issubclass(dtype, (np.generic, float))):
+        return np.dtype("float32" if dtype is float else dtype).name
+    return None
+
+
+def is_torch(value: object) -> bool:
+    """Whether it is a tensor of torch, which is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
+
+
+def asarray(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+    """`value` as a numpy array, of `dtype` if that is named; its memory is shared wherever it can be.
+
+    Takes numpy's arrays, torch's tensors (also bfloat16, which is widened), whatever speaks `__array__`, `__array_interface__` or
+    DLPack, and lists of numbers or of arrays.
+    """
+    if is_torch(value):
+        value = value.detach().cpu()
+        if value.dtype.is_floating_point and dtype_name(value.dtype) not in _NUMPY_DTYPES:
+            value = value.float()  # bfloat16, which numpy does not have
+        value = value.numpy()
+    elif hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+        value = np.from_dlpack(value)
+    elif isinstance(value, (list, tuple)) and any(is_torch(one) for one in value):
+        value = [asarray(one) for one in value]
+    return np.asarray(value, dtype=dtype)
+
+
+def like(reference: object, array: np.ndarray[Any, np.dtype[Any]]) -> Any:
+    """`array` in the kind of `reference`: a tensor of torch, on its device, where that is one; else a `Tensor`. Nothing is copied on the
+    CPU."""
+    if is_torch(reference):
+        tensor = sys.modules["torch"].from_numpy(array)
+        device = reference.device  # type: ignore[attr-defined]
+        return tensor if device.type == "cpu" else tensor.to(device)
+    return array.view(Tensor)
