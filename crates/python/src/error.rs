@@ -5,7 +5,7 @@ use pyo3::{
     PyErr,
     exceptions::{
         PyFileNotFoundError, PyIsADirectoryError, PyKeyboardInterrupt, PyMemoryError, PyNotADirectoryError,
-        PyOSError, PyPermissionError, PyRuntimeError, PyValueError,
+        PyOSError, PyPermissionError, PyRuntimeError, PyTypeError, PyValueError,
     },
 };
 use std::{error::Error as _, io};
@@ -52,6 +52,7 @@ fn checkpoint(error: &CheckpointError, text: String) -> PyErr {
         CheckpointError::Io { source, .. } | CheckpointError::Write { source, .. } => {
             io_exception(source.kind(), text)
         }
+        CheckpointError::UnknownSetting { .. } => PyTypeError::new_err(text),
         CheckpointError::InvalidModelId { .. }
         | CheckpointError::NoCacheFolder { .. }
         | CheckpointError::NotInCache(_)

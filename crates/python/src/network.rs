@@ -9,7 +9,8 @@ use crate::{
 };
 use dinoxide::{
     Backbone, Checkpoint, Error, Head, ImageClassifier, InitOptions, Inputs, Labels, LinearPrecision, Model,
-    OutputHiddenStates, SaveOptions, SeededDraws, ShardSize,
+    OutputHiddenStates, SaveOptions, SeededDraws, ShardSize, TensorSpec, config::ProblemType, layout,
+    ndarray::ArrayView2,
 };
 use numpy::{PyReadonlyArray2, PyReadonlyArray4, PyReadonlyArrayDyn};
 use pyo3::{
@@ -71,18 +72,15 @@ impl Net {
     }
 
     /// Runs, without the interpreter.
-    fn run(&self, inputs: &Inputs<'_>, labels: Option<&LabelsView<'_>>) -> Result<Outcome, Error> {
+    fn run(&self, inputs: &Inputs<'_>, labels: Option<&AskedLoss<'_>>) -> Result<Outcome, Error> {
         Ok(match self {
             Self::Bare(model) => Outcome::Bare(model.forward(inputs)?),
             Self::Backbone(backbone) => Outcome::Backbone(backbone.forward(inputs)?),
             Self::Classifier(classifier) => {
                 let mut outputs = classifier.forward(inputs)?;
-                if let Some(LabelsView { labels, num_items_in_batch }) = labels {
-                    let logits = outputs.logits.view();
-                    outputs.loss = Some(match num_items_in_batch {
-                        Some(items) => classifier.loss_over(&logits, labels.clone(), *items)?,
-                        None => classifier.loss(&logits, labels.clone())?,
-                    });
+                if let Some(asked) = labels {
+                    let common = classifier.config().common();
+                    outputs.loss = Some(asked.loss(&outputs.logits.view(), common.num_labels())?);
                 }
                 Outcome::Classifier(outputs)
             }
@@ -97,9 +95,19 @@ enum Outcome {
     Classifier(dinoxide::ImageClassifierOutputs),
 }
 
-struct LabelsView<'a> {
+/// The loss that is asked for.
+struct AskedLoss<'a> {
     labels: Labels<'a>,
+    /// What Python's config says; where it says nothing, the labels decide.
+    problem_type: Option<ProblemType>,
     num_items_in_batch: Option<usize>,
+}
+
+impl AskedLoss<'_> {
+    fn loss(&self, logits: &ArrayView2<'_, f32>, num_labels: usize) -> Result<f32, Error> {
+        let problem_type = self.problem_type.unwrap_or_else(|| self.labels.problem_type(num_labels));
+        Ok(dinoxide::loss_over(problem_type, logits, &self.labels, self.num_items_in_batch)?)
+    }
 }
 
 /// What a forward is asked beside its pixels.
@@ -117,6 +125,8 @@ struct Asked<'py> {
     eager: bool,
     #[pyo3(default)]
     labels: Option<LabelsArg<'py>>,
+    #[pyo3(default)]
+    problem_type: Option<String>,
     #[pyo3(default)]
     num_items_in_batch: Option<usize>,
     /// Train mode, with the draws of this seed.
@@ -234,8 +244,10 @@ impl Network {
             LabelsArg::Classes(classes) => classes.as_array().into(),
             LabelsArg::Values(values) => values.as_array().into(),
         });
+        let problem_type = asked.problem_type.map(|name| name.parse::<ProblemType>()).transpose();
+        let problem_type = problem_type.map_err(|error| exception(Error::from(error)))?;
         let num_items_in_batch = asked.num_items_in_batch;
-        let labels = labels.map(|labels| LabelsView { labels, num_items_in_batch });
+        let labels = labels.map(|labels| AskedLoss { labels, problem_type, num_items_in_batch });
         let outcome = py.detach(|| net.run(&inputs, labels.as_ref()));
         if let Some(raised) = signals.raised() {
             return Err(raised);
@@ -306,6 +318,36 @@ impl Network {
     #[getter]
     fn isa(&self) -> PyResult<String> {
         Ok(self.held()?.net.model().context().isa().name().to_owned())
+    }
+
+    /// How many numbers the weights are.
+    #[getter]
+    fn num_parameters(&self) -> PyResult<u64> {
+        let held = self.held()?;
+        let checkpoint = held.net.model().checkpoint();
+        let specs = layout::model_specs(checkpoint.config(), checkpoint.head());
+        Ok(specs.iter().map(TensorSpec::elements).sum())
+    }
+
+    /// The channels of every stage.
+    #[getter]
+    fn num_features(&self) -> PyResult<Vec<usize>> {
+        Ok(self.held()?.net.model().config().num_features())
+    }
+
+    /// Chooses other stages of a backbone, by name, by place, or by both.
+    #[pyo3(signature = (out_features, out_indices))]
+    fn select_stages(
+        &self,
+        out_features: Option<Vec<String>>,
+        out_indices: Option<Vec<i64>>,
+    ) -> PyResult<()> {
+        let Net::Backbone(backbone) = self.net()? else {
+            return Err(PyValueError::new_err("only a backbone has stages to choose"));
+        };
+        let chosen = backbone.with_stages(out_features.as_deref(), out_indices.as_deref());
+        self.held()?.net = Net::Backbone(chosen.map_err(exception)?);
+        Ok(())
     }
 
     /// Bytes of the weights in memory.

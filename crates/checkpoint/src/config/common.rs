@@ -19,6 +19,9 @@ const DEFAULT_NUM_LABELS: usize = 2;
 /// What a dtype may be called, in messages.
 const DTYPES: &str = "\"float32\", \"float16\", \"bfloat16\" or \"float64\"";
 
+/// What a problem type may be called, in messages.
+const PROBLEM_TYPES: &str = "\"regression\", \"single_label_classification\", \"multi_label_classification\"";
+
 /// A number format that a config may ask the weights to be held in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TorchDtype {
@@ -61,13 +64,23 @@ impl FromStr for TorchDtype {
 
     /// By torch's name for it, or one of its aliases.
     fn from_str(name: &str) -> Result<Self, CheckpointError> {
-        let (value, expected) = (Value::from(name), DTYPES.to_owned());
-        Self::parse(&value).ok_or_else(|| CheckpointError::InvalidSetting {
-            key: "dtype".into(),
-            expected,
-            got: value.to_string(),
-        })
+        parse_named("dtype", name, DTYPES, Self::parse)
     }
+}
+
+/// A setting that is a name.
+fn parse_named<T>(
+    key: &str,
+    name: &str,
+    expected: &str,
+    parse: impl Fn(&Value) -> Option<T>,
+) -> Result<T, CheckpointError> {
+    let value = Value::from(name);
+    parse(&value).ok_or_else(|| CheckpointError::InvalidSetting {
+        key: key.into(),
+        expected: expected.into(),
+        got: value.to_string(),
+    })
 }
 
 /// What the numbers of the classifier mean; decides the loss and the pipeline's activation.
@@ -95,6 +108,15 @@ impl ProblemType {
         [Self::Regression, Self::SingleLabelClassification, Self::MultiLabelClassification]
             .into_iter()
             .find(|kind| value.as_str() == Some(kind.name()))
+    }
+}
+
+impl FromStr for ProblemType {
+    type Err = CheckpointError;
+
+    /// By Transformers' name for it.
+    fn from_str(name: &str) -> Result<Self, CheckpointError> {
+        parse_named("problem_type", name, PROBLEM_TYPES, Self::parse)
     }
 }
 
@@ -207,8 +229,7 @@ fn read_dtype(fields: &Fields<'_>) -> Result<Option<TorchDtype>, CheckpointError
 }
 
 fn read_problem_type(fields: &Fields<'_>) -> Result<Option<ProblemType>, CheckpointError> {
-    let expected =
-        || "\"regression\", \"single_label_classification\", \"multi_label_classification\"".into();
+    let expected = || PROBLEM_TYPES.into();
     fields.nullable("problem_type", None, expected, ProblemType::parse)
 }
 
