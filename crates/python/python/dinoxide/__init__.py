@@ -10,6 +10,9 @@ from ._native import __version__
 # Names by the module that has them: each is imported when it is first used, so that `import dinoxide` alone
 # takes no time.
 _NAMES: dict[str, str] = {
+    "AutoBackbone": "auto",
+    "AutoModel": "auto",
+    "AutoModelForImageClassification": "auto",
     "AutoConfig": "configuration",
     "DINOv3ConvNextConfig": "configuration",
     "DINOv3ViTConfig": "configuration",
@@ -17,6 +20,27 @@ _NAMES: dict[str, str] = {
     "Dinov2WithRegistersConfig": "configuration",
     "PreTrainedConfig": "configuration",
     "PretrainedConfig": "configuration",
+    "DINOv3ConvNextBackbone": "families",
+    "DINOv3ConvNextModel": "families",
+    "DINOv3ViTBackbone": "families",
+    "DINOv3ViTModel": "families",
+    "Dinov2Backbone": "families",
+    "Dinov2ForImageClassification": "families",
+    "Dinov2Model": "families",
+    "Dinov2WithRegistersBackbone": "families",
+    "Dinov2WithRegistersForImageClassification": "families",
+    "Dinov2WithRegistersModel": "families",
+    "PreTrainedModel": "modeling",
+    "inference_mode": "modeling",
+    "no_grad": "modeling",
+    "BackboneOutput": "outputs",
+    "BaseModelOutputWithPooling": "outputs",
+    "BaseModelOutputWithPoolingAndNoAttention": "outputs",
+    "DINOv3ViTBackboneOutput": "outputs",
+    "ImageClassifierOutput": "outputs",
+    "ModelOutput": "outputs",
+    "set_seed": "randomness",
+    "Tensor": "tensors",
     "Int4WeightOnlyConfig": "quantization",
     "Int8DynamicActivationInt4WeightConfig": "quantization",
     "Int8DynamicActivationInt8WeightConfig": "quantization",
@@ -52,6 +76,11 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from .auto import (
+        AutoBackbone as AutoBackbone,
+        AutoModel as AutoModel,
+        AutoModelForImageClassification as AutoModelForImageClassification,
+    )
     from .configuration import (
         AutoConfig as AutoConfig,
         DINOv3ConvNextConfig as DINOv3ConvNextConfig,
@@ -79,3 +108,34 @@ if TYPE_CHECKING:
     from .pipelines import ImageFeatureExtractionPipeline as ImageFeatureExtractionPipeline
     from .pipelines import Pipeline as Pipeline
     from .pipelines import pipeline as pipeline
+    from .families import (
+        DINOv3ConvNextBackbone as DINOv3ConvNextBackbone,
+        DINOv3ConvNextModel as DINOv3ConvNextModel,
+        DINOv3ViTBackbone as DINOv3ViTBackbone,
+        DINOv3ViTModel as DINOv3ViTModel,
+        Dinov2Backbone as Dinov2Backbone,
+        Dinov2ForImageClassification as Dinov2ForImageClassification,
+        Dinov2Model as Dinov2Model,
+        Dinov2WithRegistersBackbone as Dinov2WithRegistersBackbone,
+        Dinov2WithRegistersForImageClassification as Dinov2WithRegistersForImageClassification,
+        Dinov2WithRegistersModel as Dinov2WithRegistersModel,
+    )
+    from .modeling import (
+        PreTrainedModel as PreTrainedModel,
+        inference_mode as inference_mode,
+        no_grad as no_grad,
+    )
+    from .outputs import (
+        BackboneOutput as BackboneOutput,
+        BaseModelOutputWithPooling as BaseModelOutputWithPooling,
+        BaseModelOutputWithPoolingAndNoAttention as BaseModelOutputWithPoolingAndNoAttention,
+        DINOv3ViTBackboneOutput as DINOv3ViTBackboneOutput,
+        ImageClassifierOutput as ImageClassifierOutput,
+        ModelOutput as ModelOutput,
+    )
+    from .randomness import (
+        set_seed as set_seed,
+    )
+    from .tensors import (
+        Tensor as Tensor,
+    )

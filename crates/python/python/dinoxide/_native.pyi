@@ -59,3 +59,57 @@ def load_image(file: str | PathLike[str] | bytes) -> tuple[NDArray[np.uint8], tu
 
     Gives [H, W, 3] and the colour that stands for transparent, if the file names one.
     """
+class Network:
+    """A model, backbone or classifier with its weights and threads."""
+
+    @staticmethod
+    def from_pretrained(source: str, head: str, options: dict[str, Any]) -> tuple[Network, list[str]]:
+        """Opens a checkpoint as `model`, `backbone` or `classifier`. Gives the network and warnings."""
+
+    @staticmethod
+    def from_config(config: str, head: str, seed: int, num_threads: int | None = None) -> Network:
+        """Fresh random weights for a config (JSON)."""
+
+    def forward(self, pixel_values: NDArray[np.float32], asked: dict[str, Any]) -> dict[str, Any]:
+        """Runs on `pixel_values` [B, C, H, W]; gives a dictionary of arrays under Transformers' names."""
+
+    def save_pretrained(self, dir: str, max_shard_size: str | None = None) -> None:
+        """Writes config, weights and processor config to a folder."""
+
+    def set_num_threads(self, num_threads: int) -> None:
+        """Runs on so many threads from the next forward on."""
+
+    def select_stages(self, out_features: list[str] | None, out_indices: list[int] | None) -> None:
+        """Chooses other stages of a backbone, by name, by place, or by both."""
+
+    @property
+    def config(self) -> str:
+        """The config as `config.json` has it."""
+
+    @property
+    def loading_info(self) -> dict[str, Any]:
+        """`missing_keys`, `unexpected_keys` and `mismatched_keys` of loading."""
+
+    @property
+    def linears(self) -> list[tuple[str, str, str | None]]:
+        """For each linear layer: its name, what its weight is held in, and why, where that is not what was asked."""
+
+    @property
+    def num_threads(self) -> int:
+        """Threads that a forward runs on, of which the calling one is one."""
+
+    @property
+    def num_parameters(self) -> int:
+        """How many numbers the weights are."""
+
+    @property
+    def num_features(self) -> list[int]:
+        """The channels of every stage."""
+
+    @property
+    def isa(self) -> str:
+        """The level of instructions in use."""
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weights in memory."""

@@ -16,13 +16,13 @@ __all__ = ["AutoBackbone", "AutoModel", "AutoModelForImageClassification"]
 class _Auto:
     """Chooses one of its classes by `model_type`."""
 
-    classes: ClassVar[dict[str, type[PreTrainedModel]]]
+    classes: ClassVar[dict[str, type[PreTrainedModel[Any]]]]
 
     def __init__(self) -> NoReturn:
         raise OSError(f"{type(self).__name__} is made by {type(self).__name__}.from_pretrained(…) or .from_config(…)")
 
     @classmethod
-    def _class_for(cls, model_type: str) -> type[PreTrainedModel]:
+    def _class_for(cls, model_type: str) -> type[PreTrainedModel[Any]]:
         if (found := cls.classes.get(model_type)) is not None:
             return found
         raise ValueError(f"{cls.__name__} has no class for a {model_type}: only for {', '.join(cls.classes)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from .configuration import (
     DINOv3ViTConfig,
     Dinov2Config,
     Dinov2WithRegistersConfig,
+    PreTrainedConfig,
 )
 from .modeling import PreTrainedModel, mask
 from .outputs import (
@@ -19,6 +20,7 @@ from .outputs import (
     BaseModelOutputWithPoolingAndNoAttention,
     DINOv3ViTBackboneOutput,
     ImageClassifierOutput,
+    ModelOutput,
 )
 from .tensors import asarray
 
@@ -35,13 +37,11 @@ __all__ = [
     "Dinov2WithRegistersModel",
 ]
 
-_HiddenStates = "bool | list[int] | None"
 
-
-class Dinov2Model(PreTrainedModel):
+class Dinov2Model(PreTrainedModel[BaseModelOutputWithPooling]):
     """DINOv2 without anything on top."""
 
-    config_class = Dinov2Config
+    config_class: ClassVar[type[PreTrainedConfig]] = Dinov2Config
     head = "model"
     output_class = BaseModelOutputWithPooling
 
@@ -54,7 +54,7 @@ class Dinov2Model(PreTrainedModel):
         output_hidden_states: bool | list[int] | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
-    ) -> Any:
+    ) -> BaseModelOutputWithPooling:
         """Runs the model.
 
         - `pixel_values` [B, C, H, W]: any batch, any size of at least one patch.
@@ -80,13 +80,13 @@ class Dinov2Model(PreTrainedModel):
 class Dinov2WithRegistersModel(Dinov2Model):
     """DINOv2 with register tokens, which stand between CLS and the patches."""
 
-    config_class = Dinov2WithRegistersConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = Dinov2WithRegistersConfig
 
 
-class DINOv3ViTModel(PreTrainedModel):
+class DINOv3ViTModel(PreTrainedModel[BaseModelOutputWithPooling]):
     """DINOv3, the vision transformers."""
 
-    config_class = DINOv3ViTConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = DINOv3ViTConfig
     head = "model"
     output_class = BaseModelOutputWithPooling
 
@@ -98,7 +98,7 @@ class DINOv3ViTModel(PreTrainedModel):
         output_hidden_states: bool | list[int] | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
-    ) -> Any:
+    ) -> BaseModelOutputWithPooling:
         """Runs the model on `pixel_values` [B, C, H, W]; `bool_masked_pos` [B, N] marks patches that the mask token replaces.
 
         The other arguments and what is given are those of `Dinov2Model.forward`; S is 1 + `config.num_register_tokens` + N.
@@ -112,10 +112,10 @@ class DINOv3ViTModel(PreTrainedModel):
         )
 
 
-class DINOv3ConvNextModel(PreTrainedModel):
+class DINOv3ConvNextModel(PreTrainedModel[BaseModelOutputWithPoolingAndNoAttention]):
     """DINOv3, the ConvNeXts."""
 
-    config_class = DINOv3ConvNextConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = DINOv3ConvNextConfig
     head = "model"
     output_class = BaseModelOutputWithPoolingAndNoAttention
 
@@ -125,7 +125,7 @@ class DINOv3ConvNextModel(PreTrainedModel):
         *,
         output_hidden_states: bool | list[int] | None = None,
         return_dict: bool | None = None,
-    ) -> Any:
+    ) -> BaseModelOutputWithPoolingAndNoAttention:
         """Runs the model on `pixel_values` [B, C, H, W] of at least one place of the last map (32 × 32 pixels with four stages).
 
         Gives a `BaseModelOutputWithPoolingAndNoAttention`.
@@ -133,10 +133,10 @@ class DINOv3ConvNextModel(PreTrainedModel):
         return self._run(pixel_values, output_hidden_states=output_hidden_states, return_dict=return_dict)
 
 
-class Dinov2ForImageClassification(PreTrainedModel):
+class Dinov2ForImageClassification(PreTrainedModel[ImageClassifierOutput]):
     """DINOv2 with a linear classifier over CLS and the mean of the patches."""
 
-    config_class = Dinov2Config
+    config_class: ClassVar[type[PreTrainedConfig]] = Dinov2Config
     head = "classifier"
     output_class = ImageClassifierOutput
 
@@ -146,11 +146,12 @@ class Dinov2ForImageClassification(PreTrainedModel):
         labels: Any = None,
         attention_mask: Any = None,
         *,
+        bool_masked_pos: Any = None,
         num_items_in_batch: int | None = None,
         output_hidden_states: bool | list[int] | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
-    ) -> Any:
+    ) -> ImageClassifierOutput:
         """Runs model and classifier.
 
         `labels` asks for the loss: classes [B] (-100 is left out), or values [B] or [B, labels] for regression and several labels;
@@ -162,6 +163,7 @@ class Dinov2ForImageClassification(PreTrainedModel):
             labels=_labels(labels),
             problem_type=None if labels is None else self.config.problem_type,
             num_items_in_batch=num_items_in_batch,
+            bool_masked_pos=mask(bool_masked_pos),
             attention_mask=mask(attention_mask),
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
@@ -172,14 +174,17 @@ class Dinov2ForImageClassification(PreTrainedModel):
 class Dinov2WithRegistersForImageClassification(Dinov2ForImageClassification):
     """DINOv2 with registers and a linear classifier over CLS and the mean of the patches."""
 
-    config_class = Dinov2WithRegistersConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = Dinov2WithRegistersConfig
 
 
-class Backbone(PreTrainedModel):
+Maps = TypeVar("Maps", bound=BackboneOutput)
+
+
+class Backbone(PreTrainedModel[Maps]):
     """What all backbones can do: feature maps of chosen stages, which `config.out_features` or `out_indices` name."""
 
     head = "backbone"
-    output_class = BackboneOutput
+    output_class: ClassVar[type[ModelOutput]] = BackboneOutput
 
     @property
     def stage_names(self) -> list[str]:
@@ -189,7 +194,7 @@ class Backbone(PreTrainedModel):
     @property
     def out_features(self) -> list[str]:
         """The names of the chosen stages, in order."""
-        return list(self.config.out_features)
+        return list(self.config.out_features or ())
 
     @out_features.setter
     def out_features(self, names: list[str]) -> None:
@@ -199,7 +204,7 @@ class Backbone(PreTrainedModel):
     @property
     def out_indices(self) -> list[int]:
         """The places of the chosen stages among all."""
-        return list(self.config.out_indices)
+        return list(self.config.out_indices or ())
 
     @out_indices.setter
     def out_indices(self, places: list[int]) -> None:
@@ -229,7 +234,7 @@ class Backbone(PreTrainedModel):
         output_hidden_states: bool | list[int] | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
-    ) -> Any:
+    ) -> Maps:
         """Runs the backbone on `pixel_values` [B, C, H, W]; the maps have H and W over the patch (ConvNeXt: over the stage's strides),
         rounded down. Gives a `BackboneOutput`."""
         return self._run(
@@ -240,29 +245,29 @@ class Backbone(PreTrainedModel):
         )
 
 
-class Dinov2Backbone(Backbone):
+class Dinov2Backbone(Backbone[BackboneOutput]):
     """DINOv2 as a backbone."""
 
-    config_class = Dinov2Config
+    config_class: ClassVar[type[PreTrainedConfig]] = Dinov2Config
 
 
-class Dinov2WithRegistersBackbone(Backbone):
+class Dinov2WithRegistersBackbone(Backbone[BackboneOutput]):
     """DINOv2 with registers as a backbone."""
 
-    config_class = Dinov2WithRegistersConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = Dinov2WithRegistersConfig
 
 
-class DINOv3ViTBackbone(Backbone):
+class DINOv3ViTBackbone(Backbone[DINOv3ViTBackboneOutput]):
     """DINOv3's vision transformers as backbones; with `config.return_class_token` also the class token of every chosen stage."""
 
-    config_class = DINOv3ViTConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = DINOv3ViTConfig
     output_class = DINOv3ViTBackboneOutput
 
 
-class DINOv3ConvNextBackbone(Backbone):
+class DINOv3ConvNextBackbone(Backbone[BackboneOutput]):
     """DINOv3's ConvNeXts as backbones."""
 
-    config_class = DINOv3ConvNextConfig
+    config_class: ClassVar[type[PreTrainedConfig]] = DINOv3ConvNextConfig
 
 
 def _labels(labels: Any) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
-from typing import Any, ClassVar, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from .tensors import asarray, dtype_name, is_torch, like
 
 __all__ = ["Device", "PreTrainedModel", "inference_mode", "no_grad"]
 
-Self = TypeVar("Self", bound="PreTrainedModel")
-Source = "str | os.PathLike[str]"
+Output = TypeVar("Output", bound=ModelOutput)
+Self = TypeVar("Self", bound="PreTrainedModel[Any]")
 
 
 class Device(str):
@@ -47,7 +47,7 @@ def no_grad() -> Iterator[None]:
 inference_mode = no_grad
 
 
-class PreTrainedModel:
+class PreTrainedModel(Generic[Output]):
     """A model with its weights, ready to run. Made by `from_pretrained`, or with random weights by `Class(config)`.
 
     Runs on the CPU, in f32 unless `dtype` or `quantization_config` says otherwise, on all cores unless `num_threads` says otherwise; the
@@ -90,7 +90,7 @@ class PreTrainedModel:
         *,
         config: PreTrainedConfig | None = None,
         **kwargs: Any,
-    ) -> Any:
+    ) -> Self:
         """Opens a checkpoint: a folder, a hub id, or `builtin:tiny`.
 
         - `dtype`: what weights are rounded to and held in: `"auto"` (default: as the checkpoint says), `"float32"`, `"bfloat16"`,
@@ -120,7 +120,7 @@ class PreTrainedModel:
         model._origin = origin
         info = network.loading_info
         model._tell(source, info)
-        return (model, info) if loading.output_loading_info else model
+        return (model, info) if loading.output_loading_info else model  # type: ignore[return-value]
 
     @classmethod
     def _check_family(cls, source: str, kwargs: dict[str, Any]) -> None:
@@ -252,13 +252,11 @@ class PreTrainedModel:
 
     # --- running ----------------------------------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    forward: Callable[..., Output]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Output:
         """See `forward`."""
         return self.forward(*args, **kwargs)
-
-    def forward(self, pixel_values: Any = None, **kwargs: Any) -> Any:
-        """Runs on `pixel_values` [B, C, H, W]: see the class's own."""
-        return self._run(pixel_values, **kwargs)
 
     def _run(
         self,
@@ -268,8 +266,8 @@ class PreTrainedModel:
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
         **inputs: Any,
-    ) -> Any:
-        """Runs, with what the config says where the caller leaves it open; `inputs` are the engine's."""
+    ) -> Output:
+        """Runs, with what the config says where the caller leaves it open; `inputs` are the engine's. A tuple where that is asked."""
         if pixel_values is None:
             raise ValueError("pixel_values is missing")
         pixels = asarray(pixel_values, np.float32)
@@ -286,7 +284,7 @@ class PreTrainedModel:
         given = self._network.forward(pixels, asked)
         outputs = self.output_class(**{name: _like(pixel_values, value) for name, value in given.items()})
         as_output = self.config.return_dict if return_dict is None else return_dict
-        return outputs if as_output else outputs.to_tuple()
+        return outputs if as_output else outputs.to_tuple()  # type: ignore[return-value]
 
 
 def mask(value: Any) -> Any:
@@ -316,8 +314,8 @@ def _torch() -> Any:
     return sys.modules.get("torch")
 
 
-def _reopened(cls: type[PreTrainedModel], source: str, kwargs: dict[str, Any], training: bool) -> PreTrainedModel:
+def _reopened(cls: type[PreTrainedModel[Any]], source: str, kwargs: dict[str, Any], training: bool) -> PreTrainedModel[Any]:
     """What pickling a model comes to: opening its checkpoint again."""
     kwargs = {name: value for name, value in kwargs.items() if name != "output_loading_info"}
-    model: PreTrainedModel = cls.from_pretrained(source, **kwargs)
+    model: PreTrainedModel[Any] = cls.from_pretrained(source, **kwargs)
     return model.train(training)

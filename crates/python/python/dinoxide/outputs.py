@@ -29,7 +29,7 @@ class ModelOutput(OrderedDict[str, Any]):
             if value is not None:
                 super().__setitem__(field.name, value)
 
-    def __getitem__(self, key: str | int | slice) -> Any:  # type: ignore[override]
+    def __getitem__(self, key: str | int | slice) -> Any:
         if isinstance(key, str):
             return super().__getitem__(key)
         return self.to_tuple()[key]
@@ -53,7 +53,7 @@ class ModelOutput(OrderedDict[str, Any]):
     def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
         raise TypeError(f"the fields of a {type(self).__name__} cannot be taken out")
 
-    __delitem__ = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+    __delitem__ = pop = popitem = setdefault = update = _refuse
 
 
 @dataclass(eq=False)

@@ -30,16 +30,16 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
             whole[whole.index(-1)] = self.shape[axis] // product
         if int(np.prod(whole, dtype=np.int64)) != self.shape[axis]:
             raise ValueError(f"axis {dim} of {self.shape[axis]} cannot be split into {tuple(sizes)}")
-        return self.reshape(*self.shape[:axis], *whole, *self.shape[axis + 1 :])
+        return self.reshape(*self.shape[:axis], *whole, *self.shape[axis + 1 :]).view(Tensor)
 
     def abs(self) -> Tensor:
         """Magnitudes."""
-        return np.abs(self)
+        return np.abs(self).view(Tensor)
 
     def softmax(self, dim: int = -1) -> Tensor:
         """exp(x) over its sum along `dim`."""
         exps = np.exp(self - self.max(axis=dim, keepdims=True))
-        return exps / exps.sum(axis=dim, keepdims=True)
+        return (exps / exps.sum(axis=dim, keepdims=True)).view(Tensor)
 
     def permute(self, *dims: int | Sequence[int]) -> Tensor:
         """The axes in another order."""
@@ -78,7 +78,7 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
         for argument in (*args, *kwargs.values()):
             name = dtype_name(argument)
             if name in _NUMPY_DTYPES:
-                return self.astype(_NUMPY_DTYPES[name], copy=False)
+                return self.astype(_NUMPY_DTYPES[name], copy=False).view(Tensor)
         return self
 
 
