@@ -33,7 +33,7 @@ from dinoxide import (
 )
 
 PIXELS = hash32("hash32:7:2,3,12,20")
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 28}
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 28, "patch_size": 4}
 
 
 def test_auto_classes_give_the_class_of_the_checkpoint() -> None:

@@ -30,7 +30,7 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
             whole[whole.index(-1)] = self.shape[axis] // product
         if int(np.prod(whole, dtype=np.int64)) != self.shape[axis]:
             raise ValueError(f"axis {dim} of {self.shape[axis]} cannot be split into {tuple(sizes)}")
-        return self.reshape(*self.shape[:axis], *whole, *self.shape[axis + 1 :]).view(Tensor)
+        return self.reshape(*self.shape[:axis], *whole, *self.shape[axis + 1 :]).view(Tensor)  # type: ignore[no-any-return]
 
     def abs(self) -> Tensor:
         """Magnitudes."""
@@ -39,7 +39,7 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
     def softmax(self, dim: int = -1) -> Tensor:
         """exp(x) over its sum along `dim`."""
         exps = np.exp(self - self.max(axis=dim, keepdims=True))
-        return (exps / exps.sum(axis=dim, keepdims=True)).view(Tensor)
+        return (exps / exps.sum(axis=dim, keepdims=True)).view(Tensor)  # type: ignore[no-any-return]
 
     def permute(self, *dims: int | Sequence[int]) -> Tensor:
         """The axes in another order."""
