@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .tensors import Tensor
+from .tensors import Tensor, is_torch
 
 TENSOR_TYPES = ("pt", "np")
 _NUMBERS = (bool, int, float, np.generic)
@@ -153,12 +153,6 @@ def holds_numbers(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return not value or holds_numbers(value[0])
     return isinstance(value, (np.ndarray, *_NUMBERS)) or is_torch(value)
-
-
-def is_torch(value: Any) -> bool:
-    """Whether a value is a torch tensor; torch is not imported for that."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)
 
 
 def is_tensor(value: Any) -> bool:

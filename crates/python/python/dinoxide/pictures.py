@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from .features import is_torch
 from .sources import encoded_picture, is_url
+from .tensors import asarray, is_torch
 
 
 @dataclass(frozen=True)
@@ -123,15 +123,9 @@ def as_array(image: Any, place: str = "") -> np.ndarray:
 
     Raises `TypeError` for what is none.
     """
-    if isinstance(image, np.ndarray):
-        return image
-    if is_torch(image):
-        image = image.detach().cpu()
-        return np.asarray(image.float() if image.dtype == sys.modules["torch"].bfloat16 else image)
-    if hasattr(image, "__array_interface__") or hasattr(image, "__array__"):
-        return np.asarray(image)
-    if hasattr(image, "__dlpack__"):
-        return np.from_dlpack(image)
+    protocols = ("__array_interface__", "__array__", "__dlpack__")
+    if is_torch(image) or any(hasattr(image, protocol) for protocol in protocols):
+        return asarray(image)
     kinds = "a PIL image, an array, a tensor, a path, the bytes of a picture file, or a list of those"
     raise TypeError(f"images{place} must be {kinds}, got {type(image).__name__}")
 

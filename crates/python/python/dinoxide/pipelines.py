@@ -14,13 +14,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .features import BatchFeature, is_torch
+from .auto import AutoModel, AutoModelForImageClassification
+from .configuration import AutoConfig
+from .download import download
+from .features import BatchFeature
 from .image_processing import AutoImageProcessor
 from .image_utils import load_image
-from .download import download
 from .pictures import as_array, is_source
 from .sources import is_url
-from .tensors import Tensor
+from .tensors import Tensor, is_torch
 
 CLASSIFICATION = "image-classification"
 FEATURES = "image-feature-extraction"
@@ -255,28 +257,22 @@ def pipeline(
     if isinstance(processor, (str, os.PathLike)):
         processor = AutoImageProcessor.from_pretrained(processor, **hub)
     if is_checkpoint:
+        if isinstance(config, (str, os.PathLike)):
+            config = AutoConfig.from_pretrained(config, **hub)
         options = {"dtype": dtype, "device_map": device_map, "config": config, **(model_kwargs or {}), **hub}
         options = {key: value for key, value in options.items() if value is not None}
-        model = model_class(task).from_pretrained(model, **options)
+        auto: Any = AutoModelForImageClassification if task == CLASSIFICATION else AutoModel
+        model = auto.from_pretrained(model, **options)
     return (pipeline_class or CLASSES[task])(model, processor, task=task, device=device, **kwargs)
 
 
 def inferred_task(model: Any, hub: dict[str, Any]) -> str:
     """The task that a model or a checkpoint is for: classification where it has a classifier."""
     if isinstance(model, (str, os.PathLike)):
-        from .configuration import AutoConfig
-
         names = AutoConfig.from_pretrained(model, **hub).architectures or []
     else:
         names = [type(model).__name__]
     return CLASSIFICATION if any(name.endswith("ForImageClassification") for name in names) else FEATURES
-
-
-def model_class(task: str) -> Any:
-    """What opens a model for a task."""
-    from . import modeling
-
-    return modeling.AutoModelForImageClassification if task == CLASSIFICATION else modeling.AutoModel
 
 
 def warn_of_device(device: Any) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from typing import Any
 
 from ._native import open_processor
+from .loading import hub_options, logger
 
 FILE_NAME = "preprocessor_config.json"
-_HUB_OPTIONS = ("cache_dir", "local_files_only", "token", "revision", "subfolder")
 # Arguments of Transformers that say how its downloads work.
-_IGNORED = ("force_download", "proxies", "user_agent", "_from_auto", "_from_pipeline", "image_processor_filename")
+_IGNORED = ("force_download", "proxies", "user_agent", "_from_auto", "_from_pipeline")
 _SUFFIXES = ("Fast", "Pil")
 
 
@@ -24,12 +23,8 @@ def class_name(cls: type) -> str:
 
 def split_options(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The options of the hub among keyword arguments, as the engine takes them, and the others."""
-    options: dict[str, Any] = {"seed": 0}
-    for key in _HUB_OPTIONS:
-        value = kwargs.get(key)
-        if value not in (None, "", False) or (key == "token" and value is False):
-            options[key] = value
-    rest = {key: value for key, value in kwargs.items() if key not in (*_HUB_OPTIONS, *_IGNORED)}
+    rest = {key: value for key, value in kwargs.items() if key not in _IGNORED}
+    options = hub_options(rest)
     return options, rest
 
 
@@ -42,7 +37,7 @@ def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict
         return read_file(source)
     text, told = open_processor(source, options)
     for warning in told:
-        warnings.warn(warning, UserWarning, stacklevel=3)
+        logger.warning(warning)
     settings: dict[str, Any] = json.loads(text)
     return settings
 
