@@ -84,7 +84,8 @@ def test_the_constructor_shows_transformers_defaults(transformers: ModuleType, n
         if key != "kwargs":
             value = getattr(theirs, key)
             assert parameter.default == (dict(value) if hasattr(value, "shortest_edge") else value), key
-    for key in ("size", "image_mean", "do_resize", "resample", "default_to_square", "rescale_factor"):
+    assert list(getattr(dinoxide, name).image_mean) == list(getattr(transformers, name).image_mean)
+    for key in ("size", "do_resize", "resample", "default_to_square", "rescale_factor"):
         assert getattr(getattr(dinoxide, name), key) == getattr(getattr(transformers, name), key)
 
 

@@ -43,8 +43,11 @@ def load_image(image: Any, timeout: float | None = None) -> Any:
     pil = pillow()
     if pil is None:
         return Picture(*decode(source))
-    with pil.open(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
-        return upright(opened)
+    try:
+        with pil.open(io.BytesIO(source) if isinstance(source, bytes) else source) as opened:
+            return upright(opened)
+    except pil.DecompressionBombError as error:
+        raise ValueError(str(error)) from error
 
 
 def load_images(images: Any, timeout: float | None = None) -> Any:

@@ -310,7 +310,8 @@ def default_function(config: Any) -> str:
 def apply(function: str, logits: np.ndarray) -> np.ndarray:
     """Scores [L] of logits [L]."""
     if function == "sigmoid":
-        scores: np.ndarray = 1.0 / (1.0 + np.exp(-logits))
+        with np.errstate(over="ignore"):  # 1 / ∞ is the 0 that is meant
+            scores: np.ndarray = 1.0 / (1.0 + np.exp(-logits))
     elif function == "softmax":
         exponentials = np.exp(logits - logits.max())
         scores = exponentials / exponentials.sum()
