@@ -230,15 +230,17 @@ class Backbone(PreTrainedModel[Maps]):
     def forward(
         self,
         pixel_values: Any = None,
+        attention_mask: Any = None,
         *,
         output_hidden_states: bool | list[int] | None = None,
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
     ) -> Maps:
         """Runs the backbone on `pixel_values` [B, C, H, W]; the maps have H and W over the patch (ConvNeXt: over the stage's strides),
-        rounded down. Gives a `BackboneOutput`."""
+        rounded down. `attention_mask` is for the DINOv2 families. Gives a `BackboneOutput`."""
         return self._run(
             pixel_values,
+            attention_mask=mask(attention_mask),
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
             return_dict=return_dict,
