@@ -10,6 +10,7 @@ Source: `configuration_utils.py`, `backbone_utils.py` of Transformers 5.24.0.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import json
 import logging
@@ -421,6 +422,7 @@ class PreTrainedConfig:
         return iter(self.__dict__)
 
 
+@functools.cache
 def common_defaults() -> dict[str, Any]:
     """What a config of no family writes: the values that `config.json` leaves out."""
     return PreTrainedConfig().to_dict()
