@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import json
 import sys
@@ -64,7 +65,7 @@ def ours(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cal
             if not torch:
                 patch.setitem(sys.modules, "torch", None)
             outcome = pages.run(pages.as_dinoxide(getattr(pages, name), torch=torch))
-        kind = sys.modules["torch"].Tensor if torch else dinoxide.Tensor
+        kind = importlib.import_module("torch").Tensor if torch else dinoxide.Tensor
         assert all(isinstance(outcome.names[array], kind) for array in ARRAYS.get(name, []))
         return outcome
 
