@@ -89,6 +89,19 @@ def test_the_constructor_shows_transformers_defaults(transformers: ModuleType, n
         assert getattr(getattr(dinoxide, name), key) == getattr(getattr(transformers, name), key)
 
 
+def test_a_derived_class_may_have_other_defaults(tmp_path: Path) -> None:
+    class Small(BitImageProcessor):
+        size = 40
+        do_center_crop = False
+
+    processor = Small()
+    assert processor.size == {"shortest_edge": 40} and processor.do_center_crop is False
+    assert Small(size=50).size == {"shortest_edge": 50}
+    assert processor(PIXELS, return_tensors="np").pixel_values.shape == (1, 3, 40, 57)
+    processor.save_pretrained(tmp_path)
+    assert dinoxide.AutoImageProcessor.from_pretrained(tmp_path).size == {"shortest_edge": 40}
+
+
 def test_sizes_have_keys_and_attributes() -> None:
     processor = BitImageProcessor(size=96)
     assert processor.size == {"shortest_edge": 96}
@@ -104,6 +117,17 @@ def test_attributes_can_be_set_and_count_from_then_on() -> None:
     fresh = BitImageProcessor(size=40, do_center_crop=False, resample=2)
     assert np.array_equal(processor(PIXELS)["pixel_values"][0], fresh(PIXELS)["pixel_values"][0])
     assert BitImageProcessor.size == {"shortest_edge": 224}
+
+
+def test_settings_may_be_numpys_numbers() -> None:
+    want = BitImageProcessor(size={"shortest_edge": 40}, image_mean=[0.5, 0.25, 0.5], rescale_factor=0.25)
+    got = BitImageProcessor(
+        size={"shortest_edge": np.int64(40)},
+        image_mean=np.array([0.5, 0.25, 0.5], np.float32),
+        rescale_factor=np.float32(0.25),  # type: ignore[arg-type]
+    )
+    assert got.to_json_string() == want.to_json_string()
+    assert np.array_equal(got(PIXELS)["pixel_values"][0], want(PIXELS)["pixel_values"][0])
 
 
 def test_a_filter_is_a_number_an_enum_or_a_name() -> None:

@@ -233,6 +233,7 @@ def test_what_is_no_picture_is_refused_by_its_kind(tmp_path: Path) -> None:
     (tmp_path / "text.png").write_text("no picture")
     for error, image, words in (
         (TypeError, None, "NoneType"),
+        (TypeError, io.StringIO("text"), "binary mode"),
         (TypeError, 3, "int"),
         (TypeError, {"a": 1}, "dict"),
         (TypeError, np.array([["a", "b"]]), "array of"),

@@ -148,8 +148,12 @@ def test_a_dataset_gives_a_generator() -> None:
         def __getitem__(self, index: int) -> str:
             return PICTURES[index]
 
+    class Stream:
+        def __iter__(self) -> Iterator[str]:
+            return iter(PICTURES)
+
     pipe = dinoxide.pipeline("image-classification", CLASSIFIER, top_k=1)
-    assert list(pipe(Data())) == pipe(PICTURES)
+    assert list(pipe(Stream())) == list(pipe(Data())) == pipe(PICTURES)
 
 
 def test_classification_takes_arrays_and_features_take_bytes(pictures: Path) -> None:

@@ -147,3 +147,19 @@ fn resample_numbers_are_pillows() {
 fn one_number_serves_all_channels() {
     assert_eq!(bit("\"image_mean\": 0.5").unwrap().image_mean, Some(vec![0.5]));
 }
+
+#[test]
+fn the_object_of_a_file_keeps_its_keys_and_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("preprocessor_config.json");
+    let json = "{\"feature_extractor_type\": \"BitFeatureExtractor\", \"note\": [1], \"size\": null}";
+    std::fs::write(&file, json).unwrap();
+    let (kind, object) = ProcessorConfig::open_object(dir.path(), None).unwrap().unwrap();
+    std::fs::write(&file, "{\"note\": 1}").unwrap();
+    let untyped = ProcessorConfig::open_object(dir.path(), None);
+    let by_family = ProcessorConfig::open_object(dir.path(), Some(Family::DINOv3Vit)).unwrap().unwrap();
+    assert_eq!(kind, ProcessorKind::Bit);
+    assert_eq!(Value::Object(object), serde_json::from_str::<Value>(json).unwrap());
+    assert!(matches!(untyped, Err(CheckpointError::NoProcessorType { .. })), "{untyped:?}");
+    assert_eq!(by_family.0, ProcessorKind::DINOv3ViT);
+}

@@ -105,7 +105,11 @@ class BaseImageProcessor:
     def __init__(self, **settings: Any) -> None:
         if type(self) is BaseImageProcessor:
             raise TypeError("BaseImageProcessor is no processor: make a BitImageProcessor or a DINOv3ViTImageProcessor")
+        ours = CLASSES[class_name(type(self))]
         for key, value in settings.items():
+            changed = getattr(type(self), key, None)
+            if changed is not getattr(ours, key, None) and value == getattr(ours, key, None):
+                value = copy.copy(changed)  # a class that derives from ours has a default of its own
             if key not in _DROPPED:
                 setattr(self, key, value)
         for key in SETTINGS:

@@ -7,7 +7,6 @@ decoded by the engine: upright, alpha dropped. 16-bit grey pictures keep their h
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,9 @@ import numpy as np
 
 from .sources import encoded_picture, is_url
 from .tensors import asarray, is_torch
+
+# Most bytes of an open file, as the engine's limit of files.
+MAX_FILE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,7 @@ def flat_item(place: str, image: Any, nested: bool) -> Iterator[tuple[str, Any]]
 
 def is_source(image: Any) -> bool:
     """Whether a picture is in a file, or the bytes of one."""
-    return isinstance(image, (str, os.PathLike, bytes, bytearray, memoryview, io.IOBase))
+    return isinstance(image, (str, os.PathLike, bytes, bytearray, memoryview)) or hasattr(image, "read")
 
 
 def is_pil(image: Any) -> bool:
@@ -146,8 +148,8 @@ def opened(image: Any, convert_rgb: bool, channels_first: bool | None) -> File |
 
 def file_source(image: Any) -> str | bytes:
     """The path or the bytes that the engine opens."""
-    if isinstance(image, io.IOBase):
-        return bytes(image.read())
+    if hasattr(image, "read"):
+        return read_all(image)
     if isinstance(image, (bytes, bytearray, memoryview)):
         return bytes(image)
     path = os.fsdecode(image)
@@ -158,6 +160,16 @@ def file_source(image: Any) -> str | bytes:
         if encoded is not None:
             return encoded
     return path
+
+
+def read_all(stream: Any) -> bytes:
+    """The bytes of an open file, from where it stands."""
+    data = stream.read(MAX_FILE_BYTES + 1)
+    if not isinstance(data, bytes):
+        raise TypeError(f"a picture file must be opened in binary mode, {type(stream).__name__} gives {type(data).__name__}")
+    if len(data) > MAX_FILE_BYTES:
+        raise ValueError(f"the open file gives more than MAX_FILE_BYTES, {MAX_FILE_BYTES} bytes")
+    return data
 
 
 def numbers(array: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -326,16 +326,19 @@ def is_batched(value: Any) -> bool:
 
 
 def is_stream(inputs: Any) -> bool:
-    """Whether inputs are an iterator, or a dataset with a length and items that is no array."""
-    if isinstance(inputs, Iterator):
-        return not is_source(inputs)
-    is_array = hasattr(inputs, "__array_interface__") or hasattr(inputs, "__array__")
-    has_items = hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__")
-    return has_items and not is_array and not is_source(inputs)
+    """Whether inputs are an iterator, or a dataset of items, and not a picture."""
+    if is_source(inputs) or isinstance(inputs, Mapping) or is_torch(inputs):
+        return False
+    if hasattr(inputs, "__array_interface__") or hasattr(inputs, "__array__"):
+        return False
+    return hasattr(inputs, "__iter__") or is_indexed(inputs)
+
+
+def is_indexed(inputs: Any) -> bool:
+    """Whether a dataset has a length and items by their place."""
+    return hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__")
 
 
 def items(inputs: Any) -> Iterator[Any]:
     """The pictures of an iterator or a dataset, one by one."""
-    if isinstance(inputs, Iterator):
-        return inputs
-    return (inputs[place] for place in range(len(inputs)))
+    return (inputs[place] for place in range(len(inputs))) if is_indexed(inputs) else iter(inputs)

@@ -74,7 +74,7 @@ class Engine:
         config = {key: plain(key, settings[key]) for key in _ENGINE_SETTINGS}
         config["image_processor_type"] = kind
         self.config = config
-        self.native = native_processor(json.dumps(config))
+        self.native = native_processor(settings_json(config))
         self.rescales_first = kind == "DINOv3ViTImageProcessor"
         self.channels_first = channels_first(settings["input_data_format"])
 
@@ -119,7 +119,7 @@ class Engine:
     def resized_integers(self, picture: Pixels) -> np.ndarray:
         """Integers after the resize: [C, H, W], bytes where they fit."""
         steps = {"do_center_crop": False, "do_rescale": False, "do_normalize": False, "do_pad": False}
-        native = native_processor(json.dumps({**self.config, **steps}))
+        native = native_processor(settings_json({**self.config, **steps}))
         if self.config["do_convert_rgb"]:
             refuse_alpha(picture)
         floats = native.process_array(
@@ -134,7 +134,7 @@ class Engine:
 
     def without_resize(self) -> Processor:
         """The processor of the steps after the resize."""
-        return native_processor(json.dumps({**self.config, "do_resize": False, "do_convert_rgb": False}))
+        return native_processor(settings_json({**self.config, "do_resize": False, "do_convert_rgb": False}))
 
 
 def refuse_alpha(picture: Pixels) -> None:
@@ -199,5 +199,12 @@ def pad_to_largest(values: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def settings_json(settings: dict[str, Any], indent: int | None = None) -> str:
-    """Settings as JSON with sorted keys."""
-    return json.dumps(settings, indent=indent, sort_keys=True, default=lambda value: value.tolist())
+    """Settings as JSON with sorted keys; numpy's numbers and arrays count as Python's."""
+    return json.dumps(settings, indent=indent, sort_keys=True, default=from_numpy)
+
+
+def from_numpy(value: Any) -> Any:
+    """A number or an array of numpy's as Python's."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    raise TypeError(f"a setting must be a number, a text, a list or a dictionary, got {type(value).__name__}")
