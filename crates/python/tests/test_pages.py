@@ -198,8 +198,3 @@ def test_tokens_are_those_recorded_for_the_stand_ins(
     assert tuple(names["patch_features"].shape) == (1, *patches, 8)
     close(array(names["cls_token"])[0, :5], cls["values"])
     close(array(names["patch_features"])[0, 0, 0, :5], patch["values"])
-
-
-def test_what_stands_in_for_torch_is_what_the_examples_use() -> None:
-    with dinoxide.no_grad(), dinoxide.inference_mode():
-        pass
