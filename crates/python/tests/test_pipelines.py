@@ -197,7 +197,14 @@ def test_a_device_that_is_not_the_cpu_is_said_to_be_unused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for device in (None, "cpu", -1):
-            dinoxide.pipeline("image-classification", CLASSIFIER, device=device, dtype="float32")
+            dinoxide.pipeline("image-classification", CLASSIFIER, device=device, dtype="float32", use_fast=True)
+
+
+def test_the_model_is_opened_in_the_dtype_that_is_asked_for() -> None:
+    for given in ({"dtype": "bfloat16"}, {"torch_dtype": "bfloat16"}, {"model_kwargs": {"dtype": "bfloat16"}}):
+        pipe = dinoxide.pipeline("image-classification", CLASSIFIER, **given)  # type: ignore[arg-type]
+        assert "bfloat16" in str(pipe.dtype)
+        assert pipe(PICTURES[0])[0]["label"] == "c10"
 
 
 def test_a_pipeline_is_saved_whole(tmp_path: Path) -> None:

@@ -26,6 +26,8 @@ from .tensors import Tensor, is_torch
 
 CLASSIFICATION = "image-classification"
 FEATURES = "image-feature-extraction"
+# What Transformers' `pipeline` takes for other tasks or backends.
+_WITHOUT_EFFECT = ("use_fast", "tokenizer", "processor", "framework", "code_revision")
 
 
 class Pipeline:
@@ -245,6 +247,9 @@ def pipeline(
     if model is None:
         missing = "a task or a model" if task is None else f"a model for {task}; there is no default"
         raise (RuntimeError if task is None else ValueError)(f"pipeline needs {missing}")
+    for key in _WITHOUT_EFFECT:
+        kwargs.pop(key, None)
+    dtype = kwargs.pop("torch_dtype", dtype)  # its older name
     hub = {"revision": revision, "token": token, "local_files_only": kwargs.pop("local_files_only", None)}
     hub = {key: value for key, value in hub.items() if value is not None}
     processor = image_processor if image_processor is not None else feature_extractor
