@@ -154,13 +154,13 @@ pub(crate) fn open_processor(
     Ok((serde_json::Value::Object(object).to_string(), warnings.take()))
 }
 
+/// Bytes [H, W, 3], and the color that stands for transparent.
+type Decoded<'py> = (Bound<'py, PyArray3<u8>>, Option<(u8, u8, u8)>);
+
 /// Decodes a picture file, by its path or its bytes, as Transformers' `load_image` does: upright, alpha dropped; gives bytes [H, W, 3]
 /// and the color that stands for transparent, if the file names one.
 #[pyfunction]
-pub(crate) fn load_image<'py>(
-    py: Python<'py>,
-    file: FileArg,
-) -> PyResult<(Bound<'py, PyArray3<u8>>, Option<(u8, u8, u8)>)> {
+pub(crate) fn load_image<'py>(py: Python<'py>, file: FileArg) -> PyResult<Decoded<'py>> {
     let (pixels, key) = py.detach(|| {
         let picture = file.decode().map_err(exception)?;
         let key = picture.transparent_color.map(|[red, green, blue]| (red, green, blue));

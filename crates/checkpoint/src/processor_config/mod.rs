@@ -23,6 +23,9 @@ pub(crate) use file::{PREPROCESSOR_FILE, ProcessorFile};
 pub use kind::{ProcessorKind, Resample};
 pub use size::SizeSpec;
 
+/// A class and the object of its file.
+type TypedObject = (ProcessorKind, Map<String, Value>);
+
 /// How a picture becomes `pixel_values`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessorConfig {
@@ -117,10 +120,7 @@ impl ProcessorConfig {
     ///
     /// # Errors
     /// No such folder, a file that is no JSON object, a type that cannot be run or none at all.
-    pub fn open_object(
-        dir: &Path,
-        family: Option<Family>,
-    ) -> Result<Option<(ProcessorKind, Map<String, Value>)>, CheckpointError> {
+    pub fn open_object(dir: &Path, family: Option<Family>) -> Result<Option<TypedObject>, CheckpointError> {
         let Some((path, map)) = file::open_object(dir)? else { return Ok(None) };
         Ok(Some((ProcessorKind::read(&Fields::new(&path, &map), family)?, map)))
     }
