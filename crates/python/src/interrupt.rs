@@ -46,7 +46,10 @@ impl Signals {
             return;
         }
         // On other threads than Python's main one this does nothing.
-        if let Err(error) = Python::attach(|py| py.check_signals()) {
+        #[allow(clippy::redundant_closure_for_method_calls)]
+        // the method alone is not general enough in its lifetime
+        let checked = Python::attach(|py| py.check_signals());
+        if let Err(error) = checked {
             self.stop.store(true, Ordering::Relaxed);
             if let Ok(mut raised) = self.raised.lock() {
                 *raised = Some(error);

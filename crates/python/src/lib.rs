@@ -4,6 +4,8 @@
 //! it (`python/dinoxide`). Here arrays are numpy's, options are dictionaries, configs are JSON. Whatever computes or reads files
 //! releases the interpreter meanwhile.
 
+#![allow(clippy::needless_pass_by_value)] // arguments come from Python by value
+
 mod command;
 mod config;
 mod error;
