@@ -136,7 +136,8 @@ fn what_the_zero_of_a_row_adds_is_taken_off_without_a_rounding() {
     let (m, n) = (5, 20);
     for ctx in contexts() {
         for (k, apart) in [(384, 37), (1537, 41), (6200, 53)] {
-            let value = |i: usize| if i % k % apart == 0 { 1.0 - (i / apart % 3) as f32 } else { 0.0 };
+            let value =
+                |i: usize| if (i % k).is_multiple_of(apart) { 1.0 - (i / apart % 3) as f32 } else { 0.0 };
             let a: Vec<f32> = (0..m * k).map(value).collect();
             let weight: Vec<f32> = (0..n * k).map(|i| 0.3 - 0.01 * (i / k) as f32).collect();
             let quantized = Int8Weight::quantize(&ctx, &weight, n, k);
