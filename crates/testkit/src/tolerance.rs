@@ -29,11 +29,13 @@ pub const JPEG_TO_EMBEDDING_COSINE: f64 = 0.9999;
 /// bf16 and f16 checkpoints against the f32 golden: smallest cosine of any token.
 pub const HALF_TOKEN_COSINE: f64 = 0.999;
 
-/// Linear layers in int8, tiny models, against the float model that the codes stand for: smallest cosine of any token.
-pub const INT8_TOKEN_COSINE: f64 = 0.999;
+/// Linear layers in int8, tiny models, against the float model that the codes stand for: smallest cosine of any token. Measured:
+/// 0.99995 (DINOv3 ViT).
+pub const INT8_TOKEN_COSINE: f64 = 0.9999;
 
-/// Linear layers in 4 bits in groups of 32 or 128, hidden size 48, against f32: smallest cosine over all tokens together.
-pub const INT4_COSINE: f64 = 0.975;
+/// Linear layers in 4 bits in groups of 32 or 128, hidden size 48, against f32: smallest cosine over all tokens together. Measured:
+/// 0.99985 in groups of 32, 0.99979 in one of 48.
+pub const INT4_COSINE: f64 = 0.9997;
 
 // Pictures (crate image). Repeat a measurement by lowering its bound until the test fails.
 
@@ -71,11 +73,15 @@ pub const GEMM_ACTIVATION: f32 = 3e-6;
 pub const GEMM_BENCH_MAX_ABS: f32 = 2e-4;
 
 /// GEMM with weights of bf16, f16, int8 and int4: difference from the f64 product of what rows and weight stand for, over Σ|a·w|.
-/// Measured: 2.8e-7.
+/// Measured: 2.8e-7. Of int8 it holds where rows are spread as these are: see [`ZERO_ERROR`].
 pub const GEMM_COMPACT: f64 = 4e-7;
 
 /// The same after bias, GELU, scale and residual, K = 72, against the twin: largest difference. Measured: 1.5e-5.
 pub const GEMM_COMPACT_EPILOGUE: f32 = 2e-5;
+
+/// int8: what is lost as the zero of a row is taken off, over the most that may be lost as its numbers become bytes: half a step
+/// times Σ|w|. Of rows near 0 that is up to 6.6e-6 of Σ|a·w|. Measured: 3.0e-5.
+pub const ZERO_ERROR: f64 = 4e-5;
 
 /// Products of bytes where a channel is 1000 times the others: root mean square error over that without. Measured: 1.0009.
 pub const OUTLIERS_ERROR_GROWTH: f64 = 1.01;

@@ -8,6 +8,7 @@
 
 mod classifier;
 mod config_json;
+mod floats;
 mod folder;
 mod header;
 mod hostile;

@@ -224,7 +224,7 @@ impl<'a> Format for Int8<'a> {
 }
 
 impl<'a> Sums for Int8<'a> {
-    /// Scales of the columns, and the sums of their codes.
+    /// Scales of the columns, and the sums of what their codes stand for.
     type Columns<S: Simd, const V: usize> = [[S::Vec; 2]; V];
 
     #[inline(always)]
@@ -244,9 +244,9 @@ impl<'a> Sums for Int8<'a> {
         self.rows.row(r)
     }
 
-    /// `(sums − zero[row] · sum of codes[column]) · scale[column] · scale[row] + bias`, and the outliers. The difference is that of
-    /// integers: its terms may be far larger than it. They may also be beyond 32 bits, but it is `Σ (byte − zero) · code`, no factor
-    /// of which is larger than those of the sums.
+    /// `(sums · scale[column] − zero[row] · sum of weights[column]) · scale[row] + bias`, and the outliers. The terms of the difference
+    /// may be larger than it, so that their roundings are some 2⁻²⁴ of them; of what the bytes were rounded by, that is no
+    /// ten-thousandth. As a difference of integers it would be exact, and all products 1.5 % slower (measured at K = 384, AVX-512).
     #[inline(always)]
     fn to_float<S: Simd, const V: usize>(
         &self,
@@ -256,9 +256,9 @@ impl<'a> Sums for Int8<'a> {
         columns: &[[S::Vec; 2]; V],
         (v, sums, bias): (usize, S::Vec, S::Vec),
     ) -> S::Vec {
-        let [scale, of_codes] = columns[v];
-        let zeros = simd.integer_product(simd.splat(row.minus_zero), of_codes);
-        let sums = simd.mul(simd.integer_to_float(simd.integer_sum(sums, zeros)), scale);
+        let [scale, of_weights] = columns[v];
+        let sums = simd.mul(simd.integer_to_float(sums), scale);
+        let sums = simd.mul_add(simd.splat(-row.zero), of_weights, sums);
         let mut value = simd.mul_add(sums, simd.splat(row.scale), bias);
         for (k, x) in row.outliers() {
             let word = simd.load(&at.weight.panel(at.p)[(k / 4 * V + v) * S::LANES..]);

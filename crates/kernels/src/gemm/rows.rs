@@ -52,8 +52,7 @@ pub(super) struct ByteRows<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ByteRow<'a> {
     pub(super) scale: f32,
-    /// −zero, the bits of an integer.
-    pub(super) minus_zero: f32,
+    pub(super) zero: f32,
     outliers: &'a [f32],
     /// Of signed bytes: of each group, and then whatever follows.
     pub(super) group_sums: &'a [f32],
@@ -143,8 +142,7 @@ impl<'a> ByteRows<'a> {
             unreachable!("the numbers of a row")
         };
         let (places, rest) = rest.split_at(2 * MAX_OUTLIERS);
-        let minus_zero = f32::from_bits((-*zero as i32).cast_unsigned());
-        ByteRow { scale: *scale, minus_zero, outliers: &places[..2 * *outliers as usize], group_sums: rest }
+        ByteRow { scale: *scale, zero: *zero, outliers: &places[..2 * *outliers as usize], group_sums: rest }
     }
 }
 

@@ -210,11 +210,6 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn integer_product(self, a: Lanes, b: Lanes) -> Lanes {
-        zip(a, b, |x, y| f32::from_bits(x.to_bits().wrapping_mul(y.to_bits())))
-    }
-
-    #[inline(always)]
     fn signed_byte(self, words: Lanes, i: u32) -> Lanes {
         map(words, |word| ((word.to_bits() << (24 - 8 * i)).cast_signed() >> 24) as f32)
     }

@@ -151,8 +151,6 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn integer_to_float(self, a: Self::Vec) -> Self::Vec;
     /// a + b of 32-bit integers that wrap.
     fn integer_sum(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
-    /// a · b of 32-bit integers that wrap.
-    fn integer_product(self, a: Self::Vec, b: Self::Vec) -> Self::Vec;
     /// Byte `i` of each word, signed, as a float.
     fn signed_byte(self, words: Self::Vec, i: u32) -> Self::Vec;
     /// The four-bit numbers in the low (or high) half of each byte, as bytes.

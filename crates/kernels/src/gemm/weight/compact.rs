@@ -34,7 +34,7 @@ pub enum Int4Activations {
 pub(in crate::gemm) struct Int8Columns {
     /// [N].
     pub(in crate::gemm) scales: AlignedFloats,
-    /// [N]: the sums over k of the codes, integers.
+    /// [N]: the sums over k of what the codes stand for.
     pub(in crate::gemm) sums: AlignedFloats,
 }
 
@@ -117,7 +117,7 @@ impl PackedWeight {
         ctx.for_each_chunk_mut(&mut sums[..n], ROWS_A_TASK, |task, sums| {
             for (sum, (weight, row)) in sums.iter_mut().zip(&rows[task * ROWS_A_TASK..]) {
                 let of_row = ctx.dispatch(SumCodes { codes: &weight.codes()[row * k..][..k] });
-                *sum = f32::from_bits(of_row.cast_unsigned());
+                *sum = of_row as f32 * weight.scales()[*row];
             }
         });
         let format = PackedFormat::Int8(Int8Columns { scales, sums });

@@ -242,13 +242,6 @@ impl Simd for Avx2 {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn integer_product(self, a: __m256, b: __m256) -> __m256 {
-        // SAFETY: the token proves the features.
-        unsafe { _mm256_castsi256_ps(_mm256_mullo_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b))) }
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
     fn signed_byte(self, words: __m256, i: u32) -> __m256 {
         // SAFETY: the token proves the features.
         unsafe {

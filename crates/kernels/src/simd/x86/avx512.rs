@@ -291,13 +291,6 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
 
     #[inline(always)]
     #[allow(unsafe_code)]
-    fn integer_product(self, a: __m512, b: __m512) -> __m512 {
-        // SAFETY: the token proves the features.
-        unsafe { _mm512_castsi512_ps(_mm512_mullo_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b))) }
-    }
-
-    #[inline(always)]
-    #[allow(unsafe_code)]
     fn signed_byte(self, words: __m512, i: u32) -> __m512 {
         // SAFETY: the token proves the features.
         unsafe {
