@@ -1,4 +1,4 @@
-//! Every command of `docs/cli.md`, of the pages on parity and precision and of the readme runs as it stands there.
+//! Every command of `docs/cli.md`, of the pages on parity, precision and Python and of the readme runs as it stands there.
 //!
 //! The ```sh blocks of a page run in one shell, in a folder that has the repository's pictures and fixtures, with the built command
 //! on the PATH. A page that shows what does not work fails here.
@@ -53,6 +53,13 @@ fn run_blocks(dir: &Path, blocks: &[String], variables: &[(&str, &Path)]) {
 fn every_command_of_the_documentation_runs() {
     let blocks = shell_blocks(&fs::read_to_string(root().join("docs/cli.md")).unwrap());
     assert!(blocks.len() >= 8, "a block a command at least");
+    run_blocks(tempfile::tempdir().unwrap().path(), &blocks, &[]);
+}
+
+#[test]
+fn every_command_of_the_page_on_python_runs() {
+    let blocks = shell_blocks(&fs::read_to_string(root().join("docs/python.md")).unwrap());
+    assert!(!blocks.is_empty());
     run_blocks(tempfile::tempdir().unwrap().path(), &blocks, &[]);
 }
 
