@@ -14,7 +14,7 @@ const UNSIZED: &str = "{msg} {spinner} {bytes}, {bytes_per_sec}";
 
 /// Hears how downloads go.
 #[derive(Debug)]
-pub(crate) struct Downloads {
+pub struct Downloads {
     draws: bool,
     heard: Mutex<Heard>,
 }
@@ -27,12 +27,13 @@ struct Heard {
 
 impl Downloads {
     /// Draws bars only if `draws`.
-    pub(crate) fn new(draws: bool) -> Self {
+    #[must_use]
+    pub fn new(draws: bool) -> Self {
         Self { draws, heard: Mutex::default() }
     }
 
     /// The warnings that came since the last call.
-    pub(crate) fn take_warnings(&self) -> Vec<String> {
+    pub fn take_warnings(&self) -> Vec<String> {
         std::mem::take(&mut self.heard().warnings)
     }
 

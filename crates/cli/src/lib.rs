@@ -22,6 +22,8 @@ mod printer;
 mod session;
 mod text;
 
+pub use downloads::Downloads;
+
 use args::{Cli, GlobalArgs, Parsed};
 use env::Env;
 use error::CliError;

@@ -2,7 +2,8 @@
 
 use crate::{
     error::exception,
-    load::{OpenOptions, Warnings, object},
+    hearer::Hearer,
+    load::{OpenOptions, object},
 };
 use dinoxide::{Error, ModelConfig, PreTrainedConfig};
 use pyo3::prelude::*;
@@ -39,10 +40,10 @@ pub(crate) fn open_config(
     source: PathBuf,
     options: OpenOptions,
 ) -> PyResult<(String, Vec<String>)> {
-    let warnings = Arc::new(Warnings::default());
-    let options = options.load_options(&warnings)?;
-    let config = py.detach(|| ModelConfig::from_pretrained_with(&source, &options)).map_err(exception)?;
-    Ok((config.to_json(), warnings.take()))
+    let hearer = Arc::new(Hearer::new());
+    let options = options.load_options(&hearer)?;
+    let config = py.detach(|| ModelConfig::from_pretrained_with(&source, &options));
+    hearer.finish(config.map(|config| config.to_json()).map_err(exception))
 }
 
 /// Writes a config (JSON) as `config.json` to a folder.

@@ -35,8 +35,8 @@ impl Signals {
     }
 
     /// What a signal's handler raised, `KeyboardInterrupt` for Ctrl-C.
-    pub(crate) fn raised(self) -> Option<PyErr> {
-        self.raised.into_inner().ok().flatten()
+    pub(crate) fn take_raised(&self) -> Option<PyErr> {
+        self.raised.lock().ok().and_then(|mut raised| raised.take())
     }
 
     /// Asks, if it is time.

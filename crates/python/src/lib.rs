@@ -9,6 +9,7 @@
 mod command;
 mod config;
 mod error;
+mod hearer;
 mod interrupt;
 mod load;
 mod network;

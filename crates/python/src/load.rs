@@ -1,12 +1,9 @@
 //! The options of `from_pretrained`, as a dictionary, and what they stand for in the engine.
 
-use crate::error::exception;
+use crate::{error::exception, hearer::Hearer};
 use dinoxide::{ContextOptions, LoadOptions, Precision, hub};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex},
-};
+use std::{path::PathBuf, sync::Arc};
 
 /// How to open a checkpoint. What is absent has the engine's default.
 #[derive(FromPyObject)]
@@ -54,8 +51,8 @@ enum TokenArg {
 }
 
 impl OpenOptions {
-    /// The engine's options; warnings on the way go to `warnings`.
-    pub(crate) fn load_options(self, warnings: &Arc<Warnings>) -> PyResult<LoadOptions> {
+    /// The engine's options; `hearer` is told of downloads.
+    pub(crate) fn load_options(self, hearer: &Arc<Hearer>) -> PyResult<LoadOptions> {
         let overrides = self.overrides.map_or_else(|| Ok(Default::default()), |text| object(&text))?;
         let dtype = self.dtype.map(|name| torch_dtype(&name)).transpose()?;
         let precision = self.precision.map(|name| name.parse::<Precision>()).transpose();
@@ -63,7 +60,7 @@ impl OpenOptions {
         if let Some(group_size) = self.group_size {
             precision = precision.map(|precision| precision.with_group_size(group_size));
         }
-        let progress: Arc<dyn hub::Progress> = Arc::clone(warnings) as _;
+        let progress: Arc<dyn hub::Progress> = Arc::clone(hearer) as _;
         Ok(LoadOptions {
             revision: self.revision,
             subfolder: self.subfolder,
@@ -99,26 +96,4 @@ pub(crate) fn object(text: &str) -> PyResult<serde_json::Map<String, serde_json:
 
 fn torch_dtype(name: &str) -> PyResult<dinoxide::config::TorchDtype> {
     name.parse().map_err(|error: dinoxide::CheckpointError| exception(error))
-}
-
-/// What the user should know though all went well, gathered until Python can be told.
-#[derive(Debug, Default)]
-pub(crate) struct Warnings(Mutex<Vec<String>>);
-
-impl Warnings {
-    /// The warnings so far, which are forgotten.
-    pub(crate) fn take(&self) -> Vec<String> {
-        self.0.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default()
-    }
-}
-
-impl hub::Progress for Warnings {
-    fn start(&self, _: &str, _: Option<u64>, _: u64) {}
-    fn advance(&self, _: u64) {}
-    fn finish(&self) {}
-    fn warn(&self, message: &str) {
-        if let Ok(mut all) = self.0.lock() {
-            all.push(message.to_owned());
-        }
-    }
 }

@@ -3,14 +3,15 @@
 use crate::{
     config,
     error::exception,
+    hearer::Hearer,
     interrupt::Signals,
-    load::{OpenOptions, Warnings, context},
+    load::{OpenOptions, context},
     outputs::IntoDict,
 };
 use dinoxide::{
     Backbone, Checkpoint, Error, Head, ImageClassifier, InitOptions, Inputs, Labels, LinearPrecision, Model,
-    OutputHiddenStates, SaveOptions, SeededDraws, ShardSize, TensorSpec, config::ProblemType, layout,
-    ndarray::ArrayView2,
+    OutputHiddenStates, QuantizeOptions, SaveOptions, SeededDraws, ShardSize, TensorSpec,
+    config::ProblemType, layout, ndarray::ArrayView2, quantize,
 };
 use numpy::{PyReadonlyArray2, PyReadonlyArray4, PyReadonlyArrayDyn};
 use pyo3::{
@@ -21,7 +22,7 @@ use pyo3::{
 use std::{
     ffi::OsString,
     mem,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process,
     sync::{Arc, Mutex, MutexGuard},
 };
@@ -69,6 +70,18 @@ impl Net {
             Self::Backbone(backbone) => Self::Backbone(backbone.with_own_threads(threads)?),
             Self::Classifier(classifier) => Self::Classifier(classifier.with_own_threads(threads)?),
         })
+    }
+
+    fn save(&self, dir: &Path, save: SaveOptions) -> Result<(), Error> {
+        let model = self.model();
+        let checkpoint = model.checkpoint();
+        match model.precision() {
+            Some(precision) if checkpoint.config().common().quantization.is_none() => {
+                let options = QuantizeOptions { save, ..QuantizeOptions::new(precision) };
+                quantize(checkpoint, dir, &options, &mut |_| {}).map(|_| ())
+            }
+            _ => model.save_pretrained(dir, &save),
+        }
     }
 
     /// Runs, without the interpreter.
@@ -193,11 +206,11 @@ impl Network {
         options: OpenOptions,
     ) -> PyResult<(Self, Vec<String>)> {
         let head = parse_head(head)?;
-        let warnings = Arc::new(Warnings::default());
-        let options = options.load_options(&warnings)?;
+        let hearer = Arc::new(Hearer::new());
+        let options = options.load_options(&hearer)?;
         let source = source.into_os_string();
-        let net = py.detach(|| Net::from_pretrained(&source, head, &options)).map_err(exception)?;
-        Ok((Self::new(net), warnings.take()))
+        let net = py.detach(|| Net::from_pretrained(&source, head, &options));
+        hearer.finish(net.map(Self::new).map_err(exception))
     }
 
     /// Fresh random weights for a config (JSON).
@@ -249,7 +262,7 @@ impl Network {
         let num_items_in_batch = asked.num_items_in_batch;
         let labels = labels.map(|labels| AskedLoss { labels, problem_type, num_items_in_batch });
         let outcome = py.detach(|| net.run(&inputs, labels.as_ref()));
-        if let Some(raised) = signals.raised() {
+        if let Some(raised) = signals.take_raised() {
             return Err(raised);
         }
         match outcome.map_err(exception)? {
@@ -259,14 +272,15 @@ impl Network {
         }
     }
 
-    /// Writes config, weights and processor config to a folder.
+    /// Writes config, weights and processor config to a folder: the checkpoint's weights, or codes of them where the model was opened
+    /// so.
     #[pyo3(signature = (dir, max_shard_size=None))]
     fn save_pretrained(&self, py: Python<'_>, dir: PathBuf, max_shard_size: Option<&str>) -> PyResult<()> {
         let net = self.net()?;
         let max_shard_size = max_shard_size.map(str::parse::<ShardSize>).transpose();
         let max_shard_size =
             max_shard_size.map_err(|error| exception(Error::from(error)))?.unwrap_or_default();
-        py.detach(|| net.model().save_pretrained(&dir, &SaveOptions { max_shard_size })).map_err(exception)
+        py.detach(|| net.save(&dir, SaveOptions { max_shard_size })).map_err(exception)
     }
 
     /// The config as `config.json` has it.

@@ -1,9 +1,6 @@
 //! Image processors: arrays, files and bytes to `pixel_values`.
 
-use crate::{
-    error::exception,
-    load::{OpenOptions, Warnings},
-};
+use crate::{error::exception, hearer::Hearer, load::OpenOptions};
 use dinoxide::{
     DecodeOptions, Error, ImageError, ImageProcessor, Layout, PixelArray, ProcessorConfig, Rgb8, Samples,
     decode, decode_file,
@@ -56,10 +53,10 @@ impl Processor {
         source: PathBuf,
         options: OpenOptions,
     ) -> PyResult<(Self, Vec<String>)> {
-        let warnings = Arc::new(Warnings::default());
-        let options = options.load_options(&warnings)?;
+        let hearer = Arc::new(Hearer::new());
+        let options = options.load_options(&hearer)?;
         let inner = py.detach(|| ImageProcessor::from_pretrained_with(&source, &options));
-        Ok((Self { inner: inner.map_err(exception)? }, warnings.take()))
+        hearer.finish(inner.map(|inner| Self { inner }).map_err(exception))
     }
 
     /// The processor of a config (JSON, as `preprocessor_config.json`, with `image_processor_type`).
@@ -148,10 +145,11 @@ pub(crate) fn open_processor(
     source: PathBuf,
     options: OpenOptions,
 ) -> PyResult<(String, Vec<String>)> {
-    let warnings = Arc::new(Warnings::default());
-    let options = options.load_options(&warnings)?;
-    let object = py.detach(|| ImageProcessor::read_object(&source, &options)).map_err(exception)?;
-    Ok((serde_json::Value::Object(object).to_string(), warnings.take()))
+    let hearer = Arc::new(Hearer::new());
+    let options = options.load_options(&hearer)?;
+    let object = py.detach(|| ImageProcessor::read_object(&source, &options));
+    let text = object.map(|object| serde_json::Value::Object(object).to_string());
+    hearer.finish(text.map_err(exception))
 }
 
 /// Bytes [H, W, 3], and the color that stands for transparent.

@@ -197,6 +197,13 @@ pub enum HubError {
         got: String,
     },
 
+    /// Whoever hears of the download wanted it to stop.
+    #[error("the download of `{file}` was stopped")]
+    Stopped {
+        /// The file.
+        file: String,
+    },
+
     // The cache on disk.
     /// The cache cannot be written to.
     #[error("cannot write `{}`", .path.display())]

@@ -21,6 +21,11 @@ pub trait Progress: fmt::Debug + Send + Sync {
     /// The file that began is complete, or failed.
     fn finish(&self);
 
+    /// Whether to stop here; asked after every [`Self::advance`]. What came so far is kept, and gone on with the next time.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
     /// Something that the user should know, though the model was found: see [`super::Located::warnings`]. [`super::fetch`] itself
     /// does not call this; who opens a model for the user passes the warnings on.
     fn warn(&self, message: &str) {

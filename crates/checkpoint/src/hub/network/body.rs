@@ -152,6 +152,9 @@ impl Client {
                 return Err(fatal(self.too_large(download)));
             }
             sink.take(&chunk[..read]).map_err(|error| fatal(HubError::write(download.partial, error)))?;
+            if sink.progress.is_stopped() {
+                return Err(fatal(HubError::Stopped { file: download.file.into() }));
+            }
         }
         if sink.total.is_some_and(|total| sink.done < total) {
             return Err(self.unreachable(uri, Failure::Interrupted, "the connection ended early".into()));
