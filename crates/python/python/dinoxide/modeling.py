@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -111,8 +114,8 @@ class PreTrainedModel(Generic[Output]):
         origin = (source, {"config": config, **kwargs})
         cls._check_family(source, kwargs)
         loading = Loading.of(kwargs, config)
-        network, warnings = _native.Network.from_pretrained(source, cls.head, loading.options)
-        for warning in warnings:
+        network, told = _native.Network.from_pretrained(source, cls.head, loading.options)
+        for warning in told:
             logger.warning(warning)
         model = cls.__new__(cls)
         model._set_up(network, loading.attn_implementation)
@@ -145,7 +148,7 @@ class PreTrainedModel(Generic[Output]):
         self, save_directory: str | os.PathLike[str], *, max_shard_size: int | str | None = None, **kwargs: Any
     ) -> None:
         """Writes `config.json`, weights and, where there is one, `preprocessor_config.json` to a folder, as Transformers does: the weights
-        are those of the checkpoint, to the bit."""
+        are those of the checkpoint, to the bit, or their codes where `quantization_config` was given."""
         if kwargs.pop("push_to_hub", False):
             raise ValueError("push_to_hub is not supported: upload the folder with the hub's own tools")
         for name in ("is_main_process", "safe_serialization", "save_original_format", "variant", "token", "state_dict"):
@@ -155,7 +158,14 @@ class PreTrainedModel(Generic[Output]):
         size = None if max_shard_size is None else str(max_shard_size)
         self._network.save_pretrained(os.fspath(save_directory), size)
         if (config := self.config._to_native()) != from_native(self._loaded_config)._to_native():
-            _native.save_config(config, os.fspath(save_directory))
+            self._save_config(config, os.fspath(save_directory))
+
+    def _save_config(self, config: str, folder: str) -> None:
+        """Writes a config that was changed, with what the saved one says of codes."""
+        saved: dict[str, Any] = json.loads(_native.open_config(folder, hub_options({}))[0])
+        if (codes := saved.get("quantization_config")) is not None:
+            config = json.dumps({**json.loads(config), "quantization_config": codes})
+        _native.save_config(config, folder)
 
     def __reduce__(self) -> Any:
         if self._origin is None:
@@ -231,9 +241,12 @@ class PreTrainedModel(Generic[Output]):
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Itself: everything runs on the CPU. A dtype other than the model's is a `ValueError`: it is chosen when loading."""
+        """Itself: everything runs on the CPU, of which other devices are warned. A dtype other than the model's is a `ValueError`: it is
+        chosen when loading."""
         for argument in (*args, *kwargs.values()):
             name = dtype_name(argument)
+            if isinstance(argument, int) or str(argument).partition(":")[0] in ("cuda", "mps", "xpu"):
+                warnings.warn(f"there is no device {argument}: everything runs on the CPU", UserWarning, stacklevel=2)
             if name in ("float32", "float16", "bfloat16", "float64") and name != (self.config.dtype or "float32"):
                 raise ValueError(f'the weights\' format is chosen when loading: from_pretrained(..., dtype="{name}")')
         return self
@@ -309,8 +322,7 @@ def _like(reference: object, value: Any) -> Any:
 
 
 def _torch() -> Any:
-    import sys
-
+    """torch, if the program has imported it."""
     return sys.modules.get("torch")
 
 
