@@ -1,7 +1,8 @@
-"""A Parquet of pictures to a Parquet of embeddings with Dask: the embedder of the Ray example on pandas' frames.
+"""A Parquet of pictures to a Parquet of embeddings with Dask: the embedder on pandas' frames.
 
-Dask's workers run functions, so each process opens its embedder once (`embedder.embedder`). Give a worker process as many threads
-of Dask as you like: the model's own threads are `num_threads`, which calls at once share.
+Dask's workers run functions, so each process opens its embedder once (`embedder.embedder`). Give a worker
+process as many threads of Dask as you like: the model's own threads are `num_threads`, which calls at once
+share.
 """
 
 from __future__ import annotations

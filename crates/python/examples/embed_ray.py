@@ -2,9 +2,10 @@
 
     python embed_ray.py pictures/ embeddings/ --model facebook/dinov2-small --workers 4 --cpus 2
 
-Ray Data streams: pictures are read, embedded and written side by side, in bounded memory. When a worker is lost, Ray starts another
-and does its unfinished batches again; each picture is in the output once. `ray.init(address="auto")` beforehand, or the
-variable RAY_ADDRESS, joins a cluster that runs; else Ray starts on this machine. One processor stays free for reading and writing.
+Ray Data streams: pictures are read, embedded and written side by side, in bounded memory. When a worker is
+lost, Ray starts another and does its unfinished batches again; each picture is in the output once.
+`ray.init(address="auto")` beforehand, or the variable RAY_ADDRESS, joins a cluster that runs; else Ray
+starts on this machine. One processor stays free for reading and writing.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from embedder import Embedder
 def embed(
     source: str, output: str, model: str, workers: int, cpus: int, batch: int = 32, column: str = "bytes"
 ) -> None:
-    """Embeds a folder, or Parquet files whose `column` has pictures, and writes Parquet files to the folder `output`."""
+    """Embeds a folder, or Parquet files whose `column` has pictures; writes Parquet files to `output`."""
     check(workers, cpus)
     if source.endswith(".parquet"):
         pictures = ray.data.read_parquet(source)
@@ -37,11 +38,13 @@ def embed(
 
 
 def check(workers: int, cpus: int) -> None:
-    """Refuses workers that book every processor: Ray's own tasks, which read and write, would wait for one for ever."""
+    """Refuses workers that book every processor: what reads and writes would wait for one for ever."""
     ray.init(ignore_reinit_error=True)
     there = int(ray.cluster_resources().get("CPU", 0))
     if workers * cpus >= there:
-        raise ValueError(f"{workers} workers of {cpus} leave none of {there} processors to reading and writing")
+        raise ValueError(
+            f"{workers} workers of {cpus} leave none of {there} processors to reading and writing"
+        )
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The embedder of the Ray example for Spark's `mapInArrow`, which gives a function the batches of a partition one by one."""
+"""The embedder for Spark's `mapInArrow`, which gives a function the batches of a partition one by one."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Tables of pictures to tables of embeddings: the class that a cluster's workers hold, whatever the cluster is made of.
+"""Tables of pictures to tables of embeddings: the class that the workers of any kind of cluster hold.
 
-A table comes in with a column of pictures (the bytes of files, as `ray.data.read_binary_files` or a Parquet file has them) and goes
-out with every other column as it was, and in place of the pictures `embedding` (f32, one vector a picture) and `error`. A picture
-that cannot be read has no embedding, and its error says why: one bad file among millions does not end the work.
+A table comes in with a column of pictures (the bytes of files, as `ray.data.read_binary_files` or a Parquet
+file has them) and goes out with every other column as it was, and in place of the pictures `embedding`
+(f32, one vector a picture) and `error`. A picture that cannot be read has no embedding, and its error says
+why: one bad file among millions does not end the work.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from dinoxide import AutoImageProcessor, AutoModel
 class Embedder:
     """A model and its processor, opened once a worker; called with a table, it gives the table of embeddings.
 
-    `num_threads` is what the scheduler gave this worker: two workers that each take the whole machine stand in each other's way.
-    An embedding does not depend on threads, workers or batches, to the bit.
+    `num_threads` is what the scheduler gave this worker: two workers that each take the whole machine stand
+    in each other's way. An embedding does not depend on threads, workers or batches, to the bit.
     """
 
     def __init__(self, model: str, num_threads: int, column: str = "bytes") -> None:
@@ -59,5 +60,5 @@ class Embedder:
 
 @functools.cache
 def embedder(model: str, num_threads: int, column: str = "bytes") -> Embedder:
-    """This process's embedder, opened when it is first asked for: for clusters whose workers run functions."""
+    """This process's embedder, opened when first asked for: for clusters whose workers run functions."""
     return Embedder(model, num_threads, column)

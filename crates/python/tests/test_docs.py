@@ -1,4 +1,4 @@
-"""Every block of Python on the pages runs as it stands there, in the folder that the pages speak of, without a network."""
+"""Every block of Python on the pages runs as it stands there, without a network."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_the_pages_examples_run(page: str, folder: Path) -> None:
         "HF_HOME": str(folder / "cache"),
         "HF_HUB_OFFLINE": "1",
         "PYTHONPATH": os.pathsep.join([str(EXAMPLES), *filter(None, sys.path)]),
-        "RAY_AUTH_TOKEN": os.urandom(32).hex(),  # a secret of its own, so that none is written to the tester's home
+        # A secret of this run, so that none is written to the tester's home.
+        "RAY_AUTH_TOKEN": os.urandom(32).hex(),
         "RAY_USAGE_STATS_ENABLED": "0",
     }
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The examples of `docs/scale.md`: pictures on a cluster's workers, one of which is lost midway, and the vectors of one process."""
+"""The examples of `docs/scale.md`: a cluster that loses a worker gives the vectors of one process."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def check(output: Path, alone: Alone) -> None:
 
 
 def mortal(obituary: str) -> type[Embedder]:
-    """An embedder of which one process is killed: when it has computed its second batch, before it hands it on.
+    """An embedder of which one process is killed, its second batch computed and not yet handed on.
 
     Made here, so that Ray sends its code to the workers, which cannot import this file.
     """
@@ -105,7 +105,8 @@ def mortal(obituary: str) -> type[Embedder]:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     """A cluster on this machine: two workers, and one processor for Ray to read and write."""
-    # A secret of this cluster's own, so that none is written to the tester's home; nothing is reported to Ray's makers.
+    # A secret of this cluster's own, so that none is written to the tester's home; nothing is reported to
+    # Ray's makers.
     os.environ |= {"RAY_AUTH_TOKEN": secrets.token_hex(32), "RAY_USAGE_STATS_ENABLED": "0"}
     ray = pytest.importorskip("ray")
     pytest.importorskip("ray.data")
@@ -173,7 +174,8 @@ def test_batches_as_spark_hands_them_give_the_same_embeddings(tmp_path: Path, al
 
 def test_pictures_of_the_hubs_data_sets_are_found_in_their_structs(alone: Alone) -> None:
     pictures = [{"bytes": picture(number), "path": None} for number in range(3)]
-    embedded = Embedder(MODEL, num_threads=1, column="image")(pa.table({"image": pictures, "label": [3, 1, 2]}))
+    labelled = pa.table({"image": pictures, "label": [3, 1, 2]})
+    embedded = Embedder(MODEL, num_threads=1, column="image")(labelled)
     assert embedded.column_names == ["label", "embedding", "error"]
     for number, vector in enumerate(embedded["embedding"].to_pylist()):
         expected = alone[f"picture-{number}"]

@@ -1,4 +1,4 @@
-"""The command `dinoxide`, as the wheel brings it: the engine's own command line, without Python's ways in between."""
+"""The command `dinoxide`, as the wheel brings it: the engine's own, in Python's process."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def _program(argument: str) -> str:
 
 def main() -> int:
     """Runs the command with the arguments of this process; gives its exit code."""
-    # Python's own handler only takes a note, which nobody reads while the command runs. One that ignores the signal stays.
+    # Python's own handler only takes a note, which nobody reads while the command runs. One that ignores
+    # the signal stays.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     return run_command([_program(sys.argv[0]), *sys.argv[1:]])
