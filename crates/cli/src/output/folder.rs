@@ -1,18 +1,29 @@
 //! A folder that is either whole or not there: written under another name beside its place, then renamed.
 //!
 //! An empty folder that is there stays the folder that it is, as it may be a mount, a link's target, or where somebody works: what
-//! is written begins in a folder within, and is moved up in the end, the config last, without which nothing opens.
+//! is written begins in a folder within, and is moved up in the end, the config last, without which nothing opens. What a killed
+//! process left in either place is removed first (`leftover.rs`).
 
-use super::file::system_error;
+use super::{file::system_error, leftover};
 use crate::{cleanup::Cleanup, error::CliError};
 use std::{
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 use tempfile::TempDir;
 
 /// The file that is moved last.
 const CONFIG_FILE: &str = "config.json";
+
+/// How the name of a folder in the making begins.
+pub(super) const PREFIX: &str = ".dinoxide-";
+
+/// How it ends.
+pub(super) const SUFFIX: &str = ".unfinished";
+
+/// How often a folder is made again that another process took for a leftover, in the moment before it was locked.
+const ATTEMPTS: usize = 10;
 
 /// A folder in the making. Dropped, it leaves nothing behind.
 #[derive(Debug)]
@@ -22,6 +33,8 @@ pub(crate) struct OutputFolder {
     /// Whether the target is there, and `temporary` within it.
     within: bool,
     cleanup: Cleanup,
+    /// Held, so that no other process takes it for a leftover.
+    _lock: Option<File>,
 }
 
 impl OutputFolder {
@@ -33,6 +46,11 @@ impl OutputFolder {
         let failed =
             |error: io::Error| CliError::Write { path: target.to_owned(), source: system_error(&error) };
         let exists = || CliError::OutputExists { path: target.to_owned() };
+        let beside = match target.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        [target, beside].into_iter().for_each(leftover::remove);
         let within = match fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
             Ok(true) => true,
             Ok(false) => return Err(exists()),
@@ -42,21 +60,8 @@ impl OutputFolder {
             Err(_) if target.is_symlink() => return Err(exists()),
             Err(_) => false,
         };
-        let parent = match target.parent() {
-            _ if within => target,
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(".dinoxide-").suffix(".unfinished");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // As any new folder: for all, less what the user's umask takes away.
-            builder.permissions(fs::Permissions::from_mode(0o777));
-        }
-        let temporary = cleanup.create(|| builder.tempdir_in(parent), TempDir::path).map_err(failed)?;
-        Ok(Self { temporary, target: target.to_owned(), within, cleanup: cleanup.clone() })
+        let (temporary, lock) = temporary(if within { target } else { beside }, cleanup).map_err(failed)?;
+        Ok(Self { temporary, target: target.to_owned(), within, cleanup: cleanup.clone(), _lock: lock })
     }
 
     /// Where to write meanwhile.
@@ -69,7 +74,7 @@ impl OutputFolder {
     /// # Errors
     /// What the system says; something that came there meanwhile.
     pub(crate) fn commit(self) -> Result<(), CliError> {
-        let Self { temporary, target, within, cleanup } = self;
+        let Self { temporary, target, within, cleanup, _lock } = self;
         let path = temporary.path().to_owned();
         let failed = |source| CliError::Write { path: target.clone(), source };
         if within {
@@ -89,6 +94,26 @@ impl OutputFolder {
         cleanup.forget(&path);
         Ok(())
     }
+}
+
+/// A new folder in `parent`, and the lock on it.
+fn temporary(parent: &Path, cleanup: &Cleanup) -> io::Result<(TempDir, Option<File>)> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any new folder: for all, less what the user's umask takes away.
+        builder.permissions(fs::Permissions::from_mode(0o777));
+    }
+    for _ in 0..ATTEMPTS {
+        let folder = cleanup.create(|| builder.tempdir_in(parent), TempDir::path)?;
+        match leftover::hold(folder.path()) {
+            Ok(lock) => return Ok((folder, lock)),
+            Err(_) => cleanup.forget(folder.path()),
+        }
+    }
+    Err(io::Error::other("a new folder is gone again and again"))
 }
 
 /// Moves what is in a folder into the one above, the config last.

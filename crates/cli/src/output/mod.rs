@@ -6,6 +6,7 @@
 mod file;
 mod folder;
 mod jsonl;
+mod leftover;
 mod npy;
 mod parquet;
 mod table;

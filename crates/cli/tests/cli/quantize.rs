@@ -209,3 +209,23 @@ fn a_wrong_command_line_is_one_line() {
     assert!(got.stderr.contains("warning: --group-size: no effect with --to int8\n"), "{}", got.stderr);
     assert!(got.stderr.contains("warning: --no-compare: the pictures are not looked at\n"), "{}", got.stderr);
 }
+
+/// As after `kill -9`; that of a process which still runs is locked.
+#[cfg(unix)]
+#[test]
+fn what_a_killed_process_left_is_removed_by_the_next_and_what_another_works_on_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let left = [dir.path().join(".dinoxide-a.unfinished"), out.join(".dinoxide-b.unfinished")];
+    let running = dir.path().join(".dinoxide-c.unfinished");
+    for folder in left.iter().chain([&running]) {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("model.safetensors"), b"half").unwrap();
+    }
+    let lock = fs::File::open(&running).unwrap();
+    lock.try_lock().unwrap();
+    quantize("builtin:tiny --to int8 --no-compare", &out).ok();
+    assert_eq!(listing(dir.path()), [".dinoxide-c.unfinished", "out"]);
+    assert_eq!(listing(&out).len(), 4);
+    assert_eq!(listing(&running), ["model.safetensors"]);
+}
