@@ -23,6 +23,7 @@ pub struct ContextOptions {
 #[derive(Debug)]
 pub struct Context {
     level: Level,
+    multiplies_f16: bool,
     pool: Pool,
     scratch: Scratch,
     recorder: Recorder,
@@ -47,10 +48,25 @@ impl Context {
         let threads = options.threads.filter(|&n| n > 0).unwrap_or_else(cores);
         Ok(Self {
             level,
+            multiplies_f16: level.multiplies_f16(),
             pool: Pool::new(threads)?,
             scratch: Scratch::default(),
             recorder: Recorder::default(),
         })
+    }
+
+    /// The same, with weights of f16 multiplied in f16 or widened to f32, whatever the processor would do faster. Without
+    /// instructions for f16 it takes some hundred times as long, and gives the same numbers, to the bit: to see elsewhere what
+    /// processors that have them compute. Weights remember it from when they are packed.
+    #[must_use]
+    pub fn multiplying_f16(self, multiplies_f16: bool) -> Self {
+        Self { multiplies_f16, ..self }
+    }
+
+    /// Whether weights of f16 are multiplied in f16: where the processor has instructions for it (AVX-512 FP16).
+    #[must_use]
+    pub fn multiplies_f16(&self) -> bool {
+        self.multiplies_f16
     }
 
     /// The instruction set level in use.

@@ -121,6 +121,26 @@ pub(crate) fn bf16_bits(value: f32) -> u16 {
     (if magnitude(value) > NOT_FINITE_F32 { quiet_nan } else { rounded }) as u16
 }
 
+/// a · b + c, rounded once, to nearest, ties to even.
+///
+/// A product of two f16 is a float, as 22 bits are few enough. Where its sum with the third is none, it becomes that of the two
+/// next to it whose last bit is odd, which is on the same side of every tie of f16: rounding it again, to f16, is as rounding
+/// once.
+pub(crate) fn mul_add_f16(a: f16, b: f16, c: f16) -> f16 {
+    let (product, c) = (a.to_f32() * b.to_f32(), c.to_f32());
+    let sum = product + c;
+    // What the sum lost, exactly (Knuth's two-sum).
+    let of_c = sum - product;
+    let lost = (product - (sum - of_c)) + (c - of_c);
+    // NaN where one is, or an infinity: nothing to mend.
+    if lost == 0.0 || lost.is_nan() || sum.to_bits() & 1 == 1 {
+        return f16::from_f32(sum);
+    }
+    // The sum was rounded up in magnitude, or down.
+    let up = (lost > 0.0) != (sum > 0.0);
+    f16::from_f32(f32::from_bits(if up { sum.to_bits() - 1 } else { sum.to_bits() + 1 }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,6 +154,47 @@ mod tests {
         for value in patterns {
             assert_eq!(bf16_bits(value), bf16::from_f32(value).to_bits(), "{:08x}", value.to_bits());
         }
+    }
+
+    /// a · b + c from integers: all of it is a multiple of 2⁻⁴⁸, below 2³³.
+    fn mul_add_of_integers(a: f16, b: f16, c: f16) -> f16 {
+        let integer = |x: f16| (x.to_f64() * 2_f64.powi(24)) as i128;
+        let exact = integer(a) * integer(b) + (integer(c) << 24);
+        let (magnitude, negative) = (exact.unsigned_abs(), exact < 0);
+        // Bits below the last that f16 keeps: 11 significant ones, and none below 2⁻²⁴.
+        let dropped = (128 - magnitude.leading_zeros()).saturating_sub(11).max(24);
+        let (kept, rest, tie) =
+            (magnitude >> dropped, magnitude & ((1 << dropped) - 1), 1_u128 << (dropped - 1));
+        let rounded = kept + u128::from(rest > tie || rest == tie && kept & 1 == 1);
+        // 2¹⁶ and more become infinite on the way.
+        let value = rounded as f64 * 2_f64.powi(dropped.cast_signed() - 48);
+        f16::from_f64(if negative { -value } else { value })
+    }
+
+    #[test]
+    fn f16_are_multiplied_and_added_with_one_rounding() {
+        let finite = |seed: u32| {
+            let bits = hash32(seed, 100_000).into_iter().map(|x| f16::from_bits(x.to_bits() as u16 ^ 0x5555));
+            bits.filter(|x| x.is_finite()).collect::<Vec<_>>()
+        };
+        let (a, b, mut c) = (finite(1), finite(2), finite(3));
+        // Near cancellation, ties and subnormals: sums close to the negated product and far from it.
+        for (i, c) in c.iter_mut().enumerate().filter(|(i, _)| i % 3 > 0).take(60_000) {
+            let product = a[i].to_f32() * b[i].to_f32();
+            *c = f16::from_f32(if i % 3 == 1 { -product } else { product * 1024.0 });
+        }
+        let mut inexact = 0;
+        for ((a, b), c) in a.iter().zip(&b).zip(&c).filter(|(_, c)| c.is_finite()) {
+            let (got, want) = (mul_add_f16(*a, *b, *c), mul_add_of_integers(*a, *b, *c));
+            assert!(got == want, "{a:?} · {b:?} + {c:?} = {got:?}, want {want:?}");
+            inexact +=
+                u32::from(f16::from_f32(a.to_f32() * b.to_f32()).to_f32() + c.to_f32() != got.to_f32());
+        }
+        assert!(inexact > 10_000, "{inexact}");
+        let [one, infinite, nan] = [1.0, f32::INFINITY, f32::NAN].map(f16::from_f32);
+        assert_eq!(mul_add_f16(one, infinite, one), infinite);
+        assert!(mul_add_f16(one, infinite, -infinite).is_nan() && mul_add_f16(nan, one, one).is_nan());
+        assert_eq!(mul_add_f16(f16::MAX, f16::MAX, -f16::MAX), infinite);
     }
 
     #[test]

@@ -21,8 +21,9 @@ pub enum Precision {
     /// are rounded to it as well, those of the fused attention included, and sums are f32; elsewhere it is widened to f32 to be
     /// multiplied.
     Bf16,
-    /// IEEE half precision, rounded to the nearest even; widened to f32 to be multiplied. A weight beyond its range leaves its layer
-    /// in f32.
+    /// IEEE half precision, rounded to the nearest even. Where the processor multiplies f16 (AVX-512 FP16: Intel from Sapphire Rapids
+    /// on), activations are rounded to it as well, a power of two a row keeping them in range, and sums are f16 for 64 products, then f32;
+    /// elsewhere it is widened to f32 to be multiplied. Attention is f32. A weight beyond its range leaves its layer in f32.
     F16,
     /// Signed bytes, a scale an output; activations in bytes as well, a scale and a zero a row, found as they come, without a row's
     /// outliers, which are multiplied in f32. The fused attention is that of `Bf16`.
@@ -172,6 +173,12 @@ pub enum PrecisionNote {
         /// The largest magnitude.
         largest: f32,
     },
+    /// Held in f16, widened to f32 to be multiplied, although the processor multiplies f16: a weight is too large for sums of f16 to
+    /// be fine enough.
+    MultipliedInF32 {
+        /// The largest magnitude.
+        largest: f32,
+    },
     /// f32: a weight is infinite or no number, or the range of a group of 4-bit weights would be.
     NotFinite,
     /// f32: products of bytes may add up to more than 32 bits hold.
@@ -192,6 +199,9 @@ impl fmt::Display for PrecisionNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeyondF16 { largest } => write!(f, "a weight of {largest:e} is beyond f16"),
+            Self::MultipliedInF32 { largest } => {
+                write!(f, "multiplied in f32, as a weight of {largest:e} is large for sums of f16")
+            }
             Self::NotFinite => f.write_str("a weight, or the range of a group, is not finite"),
             Self::TooManyInputs { inputs } => write!(f, "{inputs} inputs are too many for sums of bytes"),
             Self::MixedParts => f.write_str("the file holds what is packed together in different formats"),

@@ -7,6 +7,7 @@ mod classifiers;
 mod coverage;
 mod drift;
 mod end_to_end;
+mod f16;
 mod fixtures;
 mod half;
 mod invariance;

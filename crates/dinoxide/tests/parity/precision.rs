@@ -92,7 +92,7 @@ fn half_precision_at_load_keeps_the_direction_of_every_token() {
 }
 
 /// The fixture with some elements of a weight set.
-fn changed(name: &str, tensor: &str, value: f32) -> Checkpoint {
+pub(crate) fn changed(name: &str, tensor: &str, value: f32) -> Checkpoint {
     let read = |file: &str| std::fs::read(fixture(name).join(file)).unwrap();
     let bytes = read("model.safetensors");
     let file = SafeTensors::deserialize(&bytes).unwrap();

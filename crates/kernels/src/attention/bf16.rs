@@ -11,7 +11,7 @@ mod tests;
 use super::head::KeyValues;
 use super::{AttentionShape, Qkv};
 use crate::simd::Bf16Pairs;
-use crate::words::{PairRows, ToBf16};
+use crate::words::{PairRows, ToHalves};
 use crate::{Buffer, Context};
 
 /// The words of all heads.
@@ -37,7 +37,7 @@ impl<'c> HeadWords<'c> {
                 let place = |token: usize| start + token * qkv.row_stride;
                 for (token, words) in keys.chunks_exact_mut(key_words).enumerate() {
                     let row = &qkv.k[place(token)..][..head_dim];
-                    ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words });
+                    ctx.dispatch_products::<Bf16Pairs, _>(ToHalves::<false> { row, words, factor: 1.0 });
                 }
                 for (pair, words) in values.chunks_exact_mut(head_dim).enumerate() {
                     let row = |token: usize| &qkv.v[place(token)..][..head_dim];

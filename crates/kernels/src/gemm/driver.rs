@@ -5,6 +5,7 @@
 //! memory. Rows of `a` are read in place: callers lay them out by [`crate::row_stride`].
 
 use super::blocking::{Cut, Run, Work};
+use super::f16::F16;
 use super::format::{Expanded, Format, Int8, Packed, Place};
 use super::int4::Int4;
 use super::rows::RowWords;
@@ -50,7 +51,11 @@ pub fn gemm(
             let words = RowWords::signed_bytes(ctx, a, groups.group);
             product.compute(words.matrix(m), Int4 { groups, rows: words.byte_rows() });
         }
-        PackedFormat::Bf16 | PackedFormat::F16 | PackedFormat::Int4(_) => product.compute(a, Expanded),
+        PackedFormat::F16 { rows_most: Some(most) } => {
+            let rows = RowWords::f16(ctx, a, *most);
+            product.compute(rows.matrix(m), F16 { rows: rows.f16_rows() });
+        }
+        PackedFormat::Bf16 | PackedFormat::F16 { .. } | PackedFormat::Int4(_) => product.compute(a, Expanded),
         PackedFormat::Int8(columns) => {
             let words = RowWords::bytes(ctx, a);
             product.compute(words.matrix(m), Int8 { columns, rows: words.byte_rows() });
@@ -68,7 +73,8 @@ impl PackedWeight {
             PackedFormat::Int4(groups) if groups.multiplies_bytes() => {
                 RowWords::signed_bytes_len(self.k(), groups.group)
             }
-            PackedFormat::F32 | PackedFormat::Bf16 | PackedFormat::F16 | PackedFormat::Int4(_) => 0,
+            PackedFormat::F16 { rows_most: Some(_) } => RowWords::f16_len(self.k()),
+            PackedFormat::F32 | PackedFormat::Bf16 | PackedFormat::F16 { .. } | PackedFormat::Int4(_) => 0,
             PackedFormat::Int8(_) => RowWords::bytes_len(self.k()),
         };
         row_stride(len)

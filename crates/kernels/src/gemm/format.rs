@@ -4,7 +4,8 @@
 //! | --- | --- | --- | --- |
 //! | f32 | as packed | as they are | floats |
 //! | bf16, where the processor multiplies them fast | as packed | rounded to bf16 | floats |
-//! | bf16 elsewhere, f16, int4 | a panel at a time made floats, in cache | as they are | floats |
+//! | f16, where the processor multiplies them | as packed | times a power of two each, rounded to f16 | short ones f16, then floats, scaled (`f16.rs`) |
+//! | bf16 and f16 elsewhere, int4 | a panel at a time made floats, in cache | as they are | floats |
 //! | int8 | as packed | bytes, a scale and a zero each (`rows.rs`) | integers, then scaled |
 //! | int4 with int8 activations, groups of whole words | as packed | signed bytes, a scale each | integers of a group, scaled and added (`int4.rs`) |
 
@@ -149,7 +150,7 @@ impl Operation for Expand<'_> {
         let Self { weight, p, ks, out } = self;
         match weight.format() {
             PackedFormat::Bf16 => halves::<S, false>(simd, (weight, p), ks, out),
-            PackedFormat::F16 => halves::<S, true>(simd, (weight, p), ks, out),
+            PackedFormat::F16 { .. } => halves::<S, true>(simd, (weight, p), ks, out),
             PackedFormat::Int4(groups) => codes(simd, groups, (weight, p), ks, out),
             PackedFormat::F32 | PackedFormat::Int8(_) => unreachable!("read in place"),
         }

@@ -1,6 +1,7 @@
 //! The rows of `a` in the words that tiles multiply with compact weights.
 //!
-//! bf16: each float rounded to nearest. Bytes: each row has a scale and a zero of its own,
+//! bf16: each float rounded to nearest. f16: the same, times a power of two of the row's own (`f16.rs`). Bytes: each row has a scale and
+//! a zero of its own,
 //! ```text
 //! x̂ = scale · (byte − zero)      scale = (most − least) / 255,  zero = round(−least / scale),  least ≤ 0 ≤ most
 //! ```
@@ -10,8 +11,8 @@
 //! with them go their sums over each group of k.
 
 use crate::matrix::row_stride;
-use crate::simd::{Bf16Pairs, Operation, Simd};
-use crate::words::ToBf16;
+use crate::simd::{Bf16Pairs, F16Pairs, Operation, Simd};
+use crate::words::ToHalves;
 use crate::{Buffer, Context, MatRef};
 
 /// The largest byte.
@@ -42,6 +43,14 @@ pub(super) struct RowWords<'c> {
 
 /// See [`RowWords`].
 #[derive(Debug, Clone, Copy)]
+pub(super) struct F16Rows<'a> {
+    data: &'a [f32],
+    stride: usize,
+    depth: usize,
+}
+
+/// See [`RowWords`].
+#[derive(Debug, Clone, Copy)]
 pub(super) struct ByteRows<'a> {
     data: &'a [f32],
     stride: usize,
@@ -63,7 +72,17 @@ impl<'c> RowWords<'c> {
     pub(super) fn bf16(ctx: &'c Context, a: MatRef<'_>) -> Self {
         let depth = a.cols().div_ceil(2);
         Self::new(ctx, a, depth, Self::bf16_len(a.cols()), |row, words| {
-            ctx.dispatch_products::<Bf16Pairs, _>(ToBf16 { row, words });
+            ctx.dispatch_products::<Bf16Pairs, _>(ToHalves::<false> { row, words, factor: 1.0 });
+        })
+    }
+
+    /// Rows [M, K] as f16 in words [M, ⌈K/2⌉], each times the power of two that makes its largest magnitude `most` or up to half of
+    /// it; `most` is a power of two from 4 to 2¹⁵.
+    pub(super) fn f16(ctx: &'c Context, a: MatRef<'_>, most: f32) -> Self {
+        let depth = a.cols().div_ceil(2);
+        Self::new(ctx, a, depth, Self::f16_len(a.cols()), |row, out| {
+            let (words, scale) = out.split_at_mut(depth);
+            ctx.dispatch_products::<F16Pairs, _>(ToF16 { row, words, scale: &mut scale[0], most });
         })
     }
 
@@ -91,6 +110,11 @@ impl<'c> RowWords<'c> {
     /// Floats of a row of `k` inputs that [`Self::bf16`] makes.
     pub(super) fn bf16_len(k: usize) -> usize {
         k.div_ceil(2)
+    }
+
+    /// The same of [`Self::f16`].
+    pub(super) fn f16_len(k: usize) -> usize {
+        k.div_ceil(2) + 1
     }
 
     /// The same of [`Self::bytes`].
@@ -128,9 +152,22 @@ impl<'c> RowWords<'c> {
         MatRef::with_stride(&self.data, rows, self.depth, self.stride)
     }
 
+    /// What they were multiplied by, if they are f16.
+    pub(super) fn f16_rows(&self) -> F16Rows<'_> {
+        F16Rows { data: &self.data, stride: self.stride, depth: self.depth }
+    }
+
     /// What they stand for, if they are bytes.
     pub(super) fn byte_rows(&self) -> ByteRows<'_> {
         ByteRows { data: &self.data, stride: self.stride, depth: self.depth }
+    }
+}
+
+impl F16Rows<'_> {
+    /// What the sums of row `r` are to be multiplied by; NaN where the row is not finite.
+    #[inline(always)]
+    pub(super) fn scale(&self, r: usize) -> f32 {
+        self.data[r * self.stride + self.depth]
     }
 }
 
@@ -154,6 +191,41 @@ impl ByteRow<'_> {
     }
 }
 
+/// A row as f16.
+struct ToF16<'a> {
+    row: &'a [f32],
+    /// [⌈K/2⌉].
+    words: &'a mut [f32],
+    scale: &'a mut f32,
+    most: f32,
+}
+
+impl Operation for ToF16<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn eval<S: Simd>(self, simd: S) {
+        let Self { row, words, scale, most } = self;
+        let span = simd.call(Measure::<false> { row, limit: 0.0 });
+        let factor = power_up_to(most, span.most.max(-span.least));
+        *scale = if span.finite(row) { factor.recip() } else { f32::NAN };
+        simd.call(ToHalves::<true> { row, words, factor });
+    }
+}
+
+/// The largest power of two that makes `x` (0 or more, finite) no larger than `most`, a power of two from 4 to 2¹⁵; 2¹²⁶ at most, so that
+/// its reciprocal is no subnormal.
+#[inline(always)]
+fn power_up_to(most: f32, x: f32) -> f32 {
+    // x is below 2 to this, half of that or more unless x is subnormal.
+    let above = (x.to_bits() >> MANTISSA_BITS).cast_signed() - 126;
+    let exponent = (most.to_bits() >> MANTISSA_BITS).cast_signed() - above;
+    f32::from_bits(exponent.clamp(1, 253).cast_unsigned() << MANTISSA_BITS)
+}
+
+/// Bits of a float below its exponent.
+const MANTISSA_BITS: u32 = 23;
+
 /// A row as bytes.
 struct ToBytes<'a> {
     row: &'a [f32],
@@ -174,8 +246,7 @@ impl Operation for ToBytes<'_> {
         let mut limit = f32::INFINITY;
         let [scale, zero, outliers, places @ ..] = numbers else { unreachable!("numbers of a row") };
         *outliers = 0.0;
-        // Not a number if one is not; squares of finite numbers may be infinite too.
-        let finite = span.squares.is_finite() || row.iter().all(|x| x.is_finite());
+        let finite = span.finite(row);
         if finite && span.most.max(-span.least) > span.far(row.len()) {
             (span, limit) = without_outliers(simd, row, span);
             let found = row.iter().enumerate().filter(|(_, x)| x.abs() > limit);
@@ -214,6 +285,13 @@ struct Span {
 }
 
 impl Span {
+    /// Whether all of the row that it was measured of is.
+    #[inline(always)]
+    fn finite(&self, row: &[f32]) -> bool {
+        // Not a number if one is not; squares of finite numbers may be infinite too.
+        self.squares.is_finite() || row.iter().all(|x| x.is_finite())
+    }
+
     /// From where on a number is far from the others. Squares may add up to infinity: numbers that can bring that about are far.
     fn far(&self, numbers: usize) -> f32 {
         let numbers = numbers as f32;

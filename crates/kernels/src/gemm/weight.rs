@@ -38,7 +38,10 @@ pub(super) enum PackedFormat {
     /// Two bf16, that of the even k in the low half.
     Bf16,
     /// Two f16, that of the even k in the low half.
-    F16,
+    F16 {
+        /// Up to what magnitude rows are f16, where they are (`f16.rs`); elsewhere the weight is widened.
+        rows_most: Option<f32>,
+    },
     /// Four signed bytes, in order.
     Int8(Int8Columns),
     /// Eight 4-bit codes.
@@ -102,10 +105,17 @@ impl PackedWeight {
     #[must_use]
     pub fn allows_rounded_rows(&self) -> bool {
         match &self.format {
-            PackedFormat::F32 | PackedFormat::F16 => false,
+            PackedFormat::F32 | PackedFormat::F16 { .. } => false,
             PackedFormat::Bf16 | PackedFormat::Int8(_) => true,
             PackedFormat::Int4(groups) => groups.multiplies_bytes(),
         }
+    }
+
+    /// Whether it is multiplied in f16: it holds f16, was packed where that is done ([`Context::multiplies_f16`]), and has no weight
+    /// beyond 64, with which sums of f16 would be coarse.
+    #[must_use]
+    pub fn multiplies_f16(&self) -> bool {
+        matches!(self.format, PackedFormat::F16 { rows_most: Some(_) })
     }
 
     /// What its words hold.

@@ -24,6 +24,6 @@ mod vector;
 mod x86;
 
 pub(crate) use dispatch::{Level, Operation};
-pub(crate) use products::{Bf16Pairs, Bytes, FloatProducts, Floats, Products};
+pub(crate) use products::{Bf16Pairs, Bytes, F16Pairs, FloatProducts, Floats, Products};
 pub(crate) use rows::{RowOperation, add_products, call_rows, load_row, store_rows, tile_rows};
 pub(crate) use vector::{Simd, map_in_place};

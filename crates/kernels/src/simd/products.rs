@@ -1,5 +1,5 @@
-//! What an inner loop multiplies: words, the 32 bits of a lane, that hold one float, two bf16 or four bytes. The loops are the
-//! same for all; a word of more numbers makes as many times the products in the same time, where the processor can.
+//! What an inner loop multiplies: words, the 32 bits of a lane, that hold one float, two bf16, two f16 or four bytes. The loops are
+//! the same for all; a word of more numbers makes as many times the products in the same time, where the processor can.
 
 use super::{Level, Operation, Simd};
 
@@ -55,6 +55,10 @@ pub(crate) struct Floats;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bf16Pairs;
 
+/// Two f16; sums are two f16, one of each half, and are joined into a float.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct F16Pairs;
+
 /// Four bytes, unsigned in `a` and signed in `b`; sums are 32-bit integers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bytes;
@@ -74,6 +78,23 @@ impl Products for Bf16Pairs {
     #[inline(always)]
     fn add<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec {
         simd.dot_bf16(a, b, sum)
+    }
+}
+
+impl Products for F16Pairs {
+    fn dispatch<O: Operation>(level: Level, operation: O) -> O::Output {
+        level.dispatch_f16(operation)
+    }
+
+    #[inline(always)]
+    fn add<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec {
+        simd.mul_add_f16(a, b, sum)
+    }
+
+    /// A float and the two halves of the other.
+    #[inline(always)]
+    fn join<S: Simd>(simd: S, sum: S::Vec, other: S::Vec) -> S::Vec {
+        simd.add(sum, simd.f16_sum(other))
     }
 }
 

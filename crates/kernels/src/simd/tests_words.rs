@@ -1,8 +1,9 @@
 //! The operations on words of several numbers, at every level and with what the processor has more, against plain integers and
 //! the `half` crate.
 
-use super::{Bf16Pairs, Bytes, Floats, Level, Operation, Products, Simd};
+use super::{Bf16Pairs, Bytes, F16Pairs, Floats, Level, Operation, Products, Simd};
 use crate::Isa;
+use crate::floats::mul_add_f16;
 use dinoxide_testkit::data::hash32;
 
 /// Runs a test at each level, compiled for products of each kind.
@@ -11,6 +12,7 @@ fn each<O: Operation<Output = ()> + Copy>(test: O) {
         Floats::dispatch(level, test);
         Bytes::dispatch(level, test);
         Bf16Pairs::dispatch(level, test);
+        F16Pairs::dispatch(level, test);
     }
 }
 
@@ -163,4 +165,55 @@ impl Operation for Narrow {
 #[test]
 fn floats_become_the_nearest_half_or_byte_and_pairs_multiply() {
     each(Narrow);
+}
+
+#[derive(Clone, Copy)]
+struct F16;
+
+impl Operation for F16 {
+    type Output = ();
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn eval<S: Simd>(self, simd: S) {
+        let half = |word: f32, high: u32| half::f16::from_bits((word.to_bits() >> (16 * high)) as u16);
+        for seed in 0..2000_u32 {
+            // All kinds of numbers, infinite ones and none included; half of the sums of the order of the products.
+            let (a, b, mut c) = (words(seed), words(seed + 10_000), words(seed + 20_000));
+            for l in (0..16).filter(|l| l % 2 == 0) {
+                let product = |high| (half(a[l], high) * half(b[l], high)).to_bits();
+                c[l] = f32::from_bits(u32::from(product(0)) ^ 0x8001 | u32::from(product(1)) << 16);
+            }
+            let (va, vb, vc) = (simd.load(&a), simd.load(&b), simd.load(&c));
+            let (products, sums) = (lanes(simd, simd.mul_add_f16(va, vb, vc)), lanes(simd, simd.f16_sum(va)));
+            for l in 0..S::LANES {
+                for high in 0..2 {
+                    let want = mul_add_f16(half(a[l], high), half(b[l], high), half(c[l], high));
+                    let got = half(products[l], high);
+                    let same = got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
+                    assert!(same, "{simd:?}: {got:?}, want {want:?}");
+                }
+                let want = half(a[l], 0).to_f32() + half(a[l], 1).to_f32();
+                assert!(sums[l].to_bits() == want.to_bits() || sums[l].is_nan() && want.is_nan(), "{simd:?}");
+            }
+            // Floats around the ends of f16 and its subnormals, and ties.
+            let mut x: [f32; 16] = std::array::from_fn(|l| a[l] * 2_f32.powi(l as i32 * 3 - 24));
+            x[seed as usize % 4] =
+                [65520.0, -65519.0, 3e-8, 2.980_232_3e-8, f32::NAN, 1.000_488_3, f32::MAX, -0.0]
+                    [seed as usize / 4 % 8];
+            let mut out = [0_u16; 16];
+            // SAFETY: there is room for the lanes of any level.
+            unsafe { simd.store_f16(simd.load(&x), out.as_mut_ptr()) };
+            for (x, got) in x.iter().zip(&out[..S::LANES]) {
+                let (want, got) = (half::f16::from_f32(*x), half::f16::from_bits(*got));
+                let same = got.to_bits() == want.to_bits() || got.is_nan() && want.is_nan();
+                assert!(same, "{simd:?} {x:e}: {got:?}, want {want:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn f16_are_rounded_and_multiplied_as_one_at_a_time() {
+    each(F16);
 }

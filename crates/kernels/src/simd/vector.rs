@@ -5,6 +5,7 @@
 //! lanes there are, whether [`Simd::mul_add`] rounds once or twice, and so the order of sums.
 
 use super::Operation;
+use crate::floats::mul_add_f16;
 use std::fmt::Debug;
 
 /// A token of an instruction set level, and its operations.
@@ -188,6 +189,27 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
         dot_bf16_floats(self, a, b, sum)
     }
 
+    /// Stores the f16 nearest to each float, ties to even; NaN stays NaN.
+    ///
+    /// # Safety
+    /// The address must be aligned for u16, and valid for writing `LANES` of them.
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_f16(self, a: Self::Vec, dst: *mut u16) {
+        // SAFETY: by the caller.
+        unsafe { store_halves_each(self, a, dst, |x| half::f16::from_f32(x).to_bits()) }
+    }
+    /// Words of two f16: a · b + c of each half, rounded once, to nearest, ties to even.
+    #[inline(always)]
+    fn mul_add_f16(self, a: Self::Vec, b: Self::Vec, c: Self::Vec) -> Self::Vec {
+        mul_add_f16_each(self, a, b, c)
+    }
+    /// The sum of the two f16 of each word, as a float.
+    #[inline(always)]
+    fn f16_sum(self, words: Self::Vec) -> Self::Vec {
+        self.add(self.f16_half(words, false), self.f16_half(words, true))
+    }
+
     /// `table[i]` for each lane, i being the low five bits of the lane of `index`.
     #[inline(always)]
     fn lookup(self, table: &[f32; 32], index: Self::Vec) -> Self::Vec {
@@ -200,7 +222,7 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
     fn reduce_sum(self, a: Self::Vec) -> f32;
 }
 
-/// [`Simd::store_bf16`] without instructions for it. It and the next two need not be fast: kernels of bf16 run where the
+/// [`Simd::store_bf16`] without instructions for it. It and those below need not be fast: kernels of bf16 and f16 run where the
 /// processor has the instructions, and elsewhere in tests alone.
 ///
 /// # Safety
@@ -208,11 +230,22 @@ pub(crate) trait Simd: Copy + Debug + Send + Sync + 'static {
 #[inline(always)]
 #[allow(unsafe_code)]
 pub(super) unsafe fn store_bf16_each<S: Simd>(simd: S, a: S::Vec, dst: *mut u16) {
+    // SAFETY: by the caller.
+    unsafe { store_halves_each(simd, a, dst, |x| half::bf16::from_f32(x).to_bits()) }
+}
+
+/// Stores the half of each float.
+///
+/// # Safety
+/// The address must be aligned for u16, and valid for writing `LANES` of them.
+#[inline(always)]
+#[allow(unsafe_code)]
+unsafe fn store_halves_each<S: Simd>(simd: S, a: S::Vec, dst: *mut u16, half: impl Fn(f32) -> u16) {
     let mut lanes = [0.0; 16];
     simd.store(a, &mut lanes);
     for (i, x) in lanes[..S::LANES].iter().enumerate() {
         // SAFETY: i < LANES, and the caller vouches for as many.
-        unsafe { dst.add(i).write(half::bf16::from_f32(*x).to_bits()) };
+        unsafe { dst.add(i).write(half(*x)) };
     }
 }
 
@@ -234,6 +267,23 @@ pub(super) fn bf16_pair_each<S: Simd>(simd: S, low: S::Vec, high: S::Vec) -> S::
 pub(super) fn dot_bf16_floats<S: Simd>(simd: S, a: S::Vec, b: S::Vec, sum: S::Vec) -> S::Vec {
     let low = simd.mul_add(simd.bf16_half(a, false), simd.bf16_half(b, false), sum);
     simd.mul_add(simd.bf16_half(a, true), simd.bf16_half(b, true), low)
+}
+
+/// [`Simd::mul_add_f16`] without instructions for it.
+#[inline(always)]
+pub(super) fn mul_add_f16_each<S: Simd>(simd: S, a: S::Vec, b: S::Vec, c: S::Vec) -> S::Vec {
+    let mut lanes = [[0.0; 16]; 3];
+    for (lanes, vector) in lanes.iter_mut().zip([a, b, c]) {
+        simd.store(vector, lanes);
+    }
+    let [a, b, mut c] = lanes;
+    for l in 0..S::LANES {
+        let half = |word: f32, high: u32| half::f16::from_bits((word.to_bits() >> (16 * high)) as u16);
+        let sum =
+            |high| u32::from(mul_add_f16(half(a[l], high), half(b[l], high), half(c[l], high)).to_bits());
+        c[l] = f32::from_bits(sum(0) | sum(1) << 16);
+    }
+    simd.load(&c)
 }
 
 /// `x[i] = f(x[i])` for all of `x`; lanes past the end are given to `f` as 0.

@@ -103,7 +103,11 @@ impl<'w> Stack<'_, 'w> {
         let floats = self.floats()?;
         let parts: Vec<_> = floats.iter().flat_map(slices).collect();
         match PackedWeight::pack_f16(self.context(), &parts, self.outputs(), self.inputs()) {
-            Some(packed) => Ok(Ok((packed, None))),
+            Some(packed) => {
+                let widened = self.context().multiplies_f16() && !packed.multiplies_f16();
+                let note = || PrecisionNote::MultipliedInF32 { largest: largest_finite(&parts) };
+                Ok(Ok((packed, widened.then(note))))
+            }
             None => Ok(Err(beyond_f16(&parts).map(|largest| PrecisionNote::BeyondF16 { largest }))),
         }
     }
@@ -218,8 +222,12 @@ pub(crate) fn slices<'a>(floats: &'a Floats<'_>) -> impl Iterator<Item = FloatSl
 
 /// The largest magnitude, where f16 cannot hold it.
 pub(crate) fn beyond_f16(parts: &[FloatSlice<'_>]) -> Option<f32> {
-    let largest = parts.iter().map(|part| part.largest_finite()).fold(0.0, f32::max);
-    Some(largest).filter(|largest| *largest >= BEYOND_F16)
+    Some(largest_finite(parts)).filter(|largest| *largest >= BEYOND_F16)
+}
+
+/// The largest magnitude of a number that is not infinite.
+fn largest_finite(parts: &[FloatSlice<'_>]) -> f32 {
+    parts.iter().map(|part| part.largest_finite()).fold(0.0, f32::max)
 }
 
 #[cfg(test)]

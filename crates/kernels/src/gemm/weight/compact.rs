@@ -12,6 +12,7 @@ mod words;
 use self::words::{Half, HalfRows, PackWords, Words};
 use super::{PackedFormat, PackedWeight, PanelWidth};
 use crate::aligned::AlignedFloats;
+use crate::gemm::f16::rows_most;
 use crate::simd::{Operation, Simd};
 use crate::{Context, FloatSlice, Int4Weight, Int8Weight};
 use half::f16;
@@ -63,7 +64,7 @@ impl PackedFormat {
     /// Bytes held beside the words.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Self::F32 | Self::Bf16 | Self::F16 => 0,
+            Self::F32 | Self::Bf16 | Self::F16 { .. } => 0,
             Self::Int8(columns) => {
                 size_of_val::<[f32]>(&columns.scales) + size_of_val::<[f32]>(&columns.sums)
             }
@@ -90,12 +91,14 @@ impl PackedWeight {
     /// When a length is no multiple of `k`, or all together are not `n * k`.
     #[must_use]
     pub fn pack_f16(ctx: &Context, weights: &[FloatSlice<'_>], n: usize, k: usize) -> Option<Self> {
+        let largest = weights.iter().fold(0.0, |most: f32, weight| most.max(weight.largest_finite()));
         // Rounding keeps the order.
-        if weights.iter().any(|weight| f16::from_f32(weight.largest_finite()).is_infinite()) {
+        if f16::from_f32(largest).is_infinite() {
             return None;
         }
         let parts = HalfRows::of(weights, (n, k), Half::F16);
-        Some(Self::pack_words(ctx, &parts, (n, k), k.div_ceil(2), PackedFormat::F16))
+        let format = PackedFormat::F16 { rows_most: rows_most(largest).filter(|_| ctx.multiplies_f16()) };
+        Some(Self::pack_words(ctx, &parts, (n, k), k.div_ceil(2), format))
     }
 
     /// Packs several weights [Nᵢ, K] as one.

@@ -1,6 +1,6 @@
 //! AVX-512 F, BW, DQ and VL, with AVX2 and FMA below: 16 lanes, 32 registers, masks.
 //!
-//! Processors may have more: products of bytes (VNNI) or of bf16, each with a token of its own kind, which proves it. Few kernels
+//! Processors may have more: products of bytes (VNNI), of bf16 or of f16, each with a token of its own kind, which proves it. Few kernels
 //! are compiled for those.
 //!
 //! Most operations are one intrinsic; parts of a vector are loaded and stored under a mask, which touches no float beyond
@@ -8,8 +8,8 @@
 
 use super::{
     super::Simd,
-    super::dispatch::{Operation, eval_avx512, eval_avx512_bf16, eval_avx512_vnni},
-    super::vector::{bf16_pair_each, dot_bf16_floats, store_bf16_each},
+    super::dispatch::{Operation, eval_avx512, eval_avx512_bf16, eval_avx512_fp16, eval_avx512_vnni},
+    super::vector::{bf16_pair_each, dot_bf16_floats, mul_add_f16_each, store_bf16_each},
     Avx2, instructions,
 };
 use std::arch::x86_64::*;
@@ -23,7 +23,10 @@ pub(crate) const VNNI: u8 = 1;
 /// [`Avx512`] with BF16.
 pub(crate) const BF16: u8 = 2;
 
-/// The token of AVX-512 and one of [`PLAIN`], [`VNNI`], [`BF16`]; it holds the token of the level below.
+/// [`Avx512`] with FP16.
+pub(crate) const FP16: u8 = 3;
+
+/// The token of AVX-512 and one of [`PLAIN`], [`VNNI`], [`BF16`], [`FP16`]; it holds the token of the level below.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Avx512<const EXTRA: u8 = PLAIN>(Avx2);
 
@@ -47,6 +50,12 @@ impl Avx512 {
     #[inline]
     pub(crate) fn with_bf16(self) -> Option<Avx512<BF16>> {
         is_x86_feature_detected!("avx512bf16").then_some(Avx512(self.0))
+    }
+
+    /// With FP16, when the processor has it.
+    #[inline]
+    pub(crate) fn with_fp16(self) -> Option<Avx512<FP16>> {
+        is_x86_feature_detected!("avx512fp16").then_some(Avx512(self.0))
     }
 }
 
@@ -83,6 +92,7 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
             match EXTRA {
                 VNNI => eval_avx512_vnni(operation, Avx512(self.0)),
                 BF16 => eval_avx512_bf16(operation, Avx512(self.0)),
+                FP16 => eval_avx512_fp16(operation, Avx512(self.0)),
                 _ => eval_avx512(operation, Avx512(self.0)),
             }
         }
@@ -393,6 +403,45 @@ impl<const EXTRA: u8> Simd for Avx512<EXTRA> {
         unsafe {
             let halves = |words| std::mem::transmute::<__m512, __m512bh>(words);
             _mm512_dpbf16_ps(sum, halves(a), halves(b))
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    unsafe fn store_f16(self, a: __m512, dst: *mut u16) {
+        // SAFETY: the caller vouches for 16 halves; the token proves the features.
+        unsafe {
+            let halves = _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(a);
+            _mm256_storeu_si256(dst.cast(), halves);
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn mul_add_f16(self, a: __m512, b: __m512, c: __m512) -> __m512 {
+        if EXTRA != FP16 {
+            return mul_add_f16_each(self, a, b, c);
+        }
+        // SAFETY: a token of this kind proves AVX-512 FP16.
+        unsafe {
+            let sums = _mm512_fmadd_ph(_mm512_castps_ph(a), _mm512_castps_ph(b), _mm512_castps_ph(c));
+            _mm512_castph_ps(sums)
+        }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn f16_sum(self, words: __m512) -> __m512 {
+        // SAFETY: the token proves the features.
+        unsafe {
+            // The low halves of all words, then the high ones.
+            let order = _mm512_set_epi16(
+                31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1, 30, 28, 26, 24, 22, 20, 18, 16,
+                14, 12, 10, 8, 6, 4, 2, 0,
+            );
+            let halves = _mm512_permutexvar_epi16(order, _mm512_castps_si512(words));
+            let (low, high) = (_mm512_castsi512_si256(halves), _mm512_extracti64x4_epi64::<1>(halves));
+            _mm512_add_ps(_mm512_cvtph_ps(low), _mm512_cvtph_ps(high))
         }
     }
 

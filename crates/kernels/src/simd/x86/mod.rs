@@ -7,7 +7,7 @@ mod avx2;
 mod avx512;
 
 pub(crate) use avx2::Avx2;
-pub(crate) use avx512::{Avx512, BF16, VNNI};
+pub(crate) use avx512::{Avx512, BF16, FP16, VNNI};
 
 /// Whether AMD made the processor.
 pub(crate) fn is_amd() -> bool {
