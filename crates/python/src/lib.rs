@@ -6,12 +6,14 @@
 
 #![allow(clippy::needless_pass_by_value)] // arguments come from Python by value
 
+mod asked;
 mod command;
 mod config;
 mod error;
 mod hearer;
 mod interrupt;
 mod load;
+mod net;
 mod network;
 mod outputs;
 mod processor;

@@ -1,163 +1,29 @@
 //! A model, backbone or classifier: open, make anew, run, save.
 
 use crate::{
+    asked::Asked,
     config,
     error::exception,
     hearer::Hearer,
     interrupt::Signals,
     load::{OpenOptions, context},
+    net::Net,
     outputs::IntoDict,
 };
 use dinoxide::{
-    Backbone, Checkpoint, Error, Head, ImageClassifier, InitOptions, Inputs, Labels, LinearPrecision, Model,
-    OutputHiddenStates, QuantizeOptions, SaveOptions, SeededDraws, ShardSize, TensorSpec,
-    config::ProblemType, layout, ndarray::ArrayView2, quantize,
+    Checkpoint, Error, Head, InitOptions, LinearPrecision, SaveOptions, ShardSize, TensorSpec, layout,
 };
-use numpy::{PyReadonlyArray2, PyReadonlyArray4, PyReadonlyArrayDyn};
+use numpy::PyReadonlyArray4;
 use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
     types::PyDict,
 };
 use std::{
-    ffi::OsString,
-    mem,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::{Arc, Mutex, MutexGuard},
 };
-
-/// What is run. A clone shares all.
-#[derive(Debug, Clone)]
-enum Net {
-    Bare(Model),
-    Backbone(Backbone),
-    Classifier(ImageClassifier),
-}
-
-impl Net {
-    fn from_pretrained(
-        source: &OsString,
-        head: Head,
-        options: &dinoxide::LoadOptions,
-    ) -> Result<Self, Error> {
-        Ok(match head {
-            Head::Bare => Self::Bare(Model::from_pretrained_with(source, options)?),
-            Head::Backbone => Self::Backbone(Backbone::from_pretrained_with(source, options)?),
-            Head::Classifier => Self::Classifier(ImageClassifier::from_pretrained_with(source, options)?),
-        })
-    }
-
-    fn from_checkpoint(checkpoint: &Checkpoint, options: dinoxide::ContextOptions) -> Result<Self, Error> {
-        Ok(match checkpoint.head() {
-            Head::Bare => Self::Bare(Model::from_checkpoint(checkpoint, options)?),
-            Head::Backbone => Self::Backbone(Backbone::from_checkpoint(checkpoint, options)?),
-            Head::Classifier => Self::Classifier(ImageClassifier::from_checkpoint(checkpoint, options)?),
-        })
-    }
-
-    fn model(&self) -> &Model {
-        match self {
-            Self::Bare(model) => model,
-            Self::Backbone(backbone) => backbone.model(),
-            Self::Classifier(classifier) => classifier.model(),
-        }
-    }
-
-    fn with_own_threads(&self, threads: Option<usize>) -> Result<Self, Error> {
-        Ok(match self {
-            Self::Bare(model) => Self::Bare(model.with_own_threads(threads)?),
-            Self::Backbone(backbone) => Self::Backbone(backbone.with_own_threads(threads)?),
-            Self::Classifier(classifier) => Self::Classifier(classifier.with_own_threads(threads)?),
-        })
-    }
-
-    fn save(&self, dir: &Path, save: SaveOptions) -> Result<(), Error> {
-        let model = self.model();
-        let checkpoint = model.checkpoint();
-        match model.precision() {
-            Some(precision) if checkpoint.config().common().quantization.is_none() => {
-                let options = QuantizeOptions { save, ..QuantizeOptions::new(precision) };
-                quantize(checkpoint, dir, &options, &mut |_| {}).map(|_| ())
-            }
-            _ => model.save_pretrained(dir, &save),
-        }
-    }
-
-    /// Runs, without the interpreter.
-    fn run(&self, inputs: &Inputs<'_>, labels: Option<&AskedLoss<'_>>) -> Result<Outcome, Error> {
-        Ok(match self {
-            Self::Bare(model) => Outcome::Bare(model.forward(inputs)?),
-            Self::Backbone(backbone) => Outcome::Backbone(backbone.forward(inputs)?),
-            Self::Classifier(classifier) => {
-                let mut outputs = classifier.forward(inputs)?;
-                if let Some(asked) = labels {
-                    let common = classifier.config().common();
-                    outputs.loss = Some(asked.loss(&outputs.logits.view(), common.num_labels())?);
-                }
-                Outcome::Classifier(outputs)
-            }
-        })
-    }
-}
-
-/// What a run gave.
-enum Outcome {
-    Bare(dinoxide::Outputs),
-    Backbone(dinoxide::BackboneOutputs),
-    Classifier(dinoxide::ImageClassifierOutputs),
-}
-
-/// The loss that is asked for.
-struct AskedLoss<'a> {
-    labels: Labels<'a>,
-    /// What Python's config says; where it says nothing, the labels decide.
-    problem_type: Option<ProblemType>,
-    num_items_in_batch: Option<usize>,
-}
-
-impl AskedLoss<'_> {
-    fn loss(&self, logits: &ArrayView2<'_, f32>, num_labels: usize) -> Result<f32, Error> {
-        let problem_type = self.problem_type.unwrap_or_else(|| self.labels.problem_type(num_labels));
-        Ok(dinoxide::loss_over(problem_type, logits, &self.labels, self.num_items_in_batch)?)
-    }
-}
-
-/// What a forward is asked beside its pixels.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-struct Asked<'py> {
-    #[pyo3(default)]
-    bool_masked_pos: Option<PyReadonlyArray2<'py, bool>>,
-    #[pyo3(default)]
-    attention_mask: Option<PyReadonlyArray2<'py, bool>>,
-    #[pyo3(default)]
-    output_hidden_states: Option<StatesArg>,
-    #[pyo3(default)]
-    output_attentions: Option<bool>,
-    eager: bool,
-    #[pyo3(default)]
-    labels: Option<LabelsArg<'py>>,
-    #[pyo3(default)]
-    problem_type: Option<String>,
-    #[pyo3(default)]
-    num_items_in_batch: Option<usize>,
-    /// Train mode, with the draws of this seed.
-    #[pyo3(default)]
-    train_seed: Option<u64>,
-}
-
-#[derive(FromPyObject)]
-enum StatesArg {
-    All(bool),
-    Places(Vec<i64>),
-}
-
-#[derive(FromPyObject)]
-enum LabelsArg<'py> {
-    Classes(PyReadonlyArrayDyn<'py, i64>),
-    Values(PyReadonlyArrayDyn<'py, f32>),
-}
 
 /// A model, backbone or classifier with its weights and threads.
 #[pyclass(frozen, module = "dinoxide._native")]
@@ -187,8 +53,7 @@ impl Network {
         let mut held = self.held()?;
         if held.process != process::id() {
             let own = held.net.with_own_threads(None).map_err(exception)?;
-            // The parent's threads are not here; dropping the old net would wait for their end.
-            mem::forget(mem::replace(&mut held.net, own));
+            held.net = own;
             held.process = process::id();
         }
         Ok(held.net.clone())
@@ -241,34 +106,13 @@ impl Network {
         asked: Asked<'py>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let net = self.net()?;
-        let (draws, signals) = (asked.train_seed.map(SeededDraws), Signals::new());
-        let mut inputs = Inputs::new(pixel_values.as_array()).with_interrupt(&signals);
-        inputs.bool_masked_pos = asked.bool_masked_pos.as_ref().map(|mask| mask.as_array());
-        inputs.attention_mask = asked.attention_mask.as_ref().map(|mask| mask.as_array());
-        inputs.output_hidden_states = match asked.output_hidden_states {
-            None => OutputHiddenStates::Config,
-            Some(StatesArg::All(all)) => all.into(),
-            Some(StatesArg::Places(places)) => places.into(),
-        };
-        inputs.output_attentions = asked.output_attentions;
-        inputs.eager_attention = asked.eager;
-        inputs.train = draws.as_ref().map(|draws| draws as _);
-        let labels = asked.labels.as_ref().map(|labels| match labels {
-            LabelsArg::Classes(classes) => classes.as_array().into(),
-            LabelsArg::Values(values) => values.as_array().into(),
-        });
-        let problem_type = asked.problem_type.map(|name| name.parse::<ProblemType>()).transpose();
-        let problem_type = problem_type.map_err(|error| exception(Error::from(error)))?;
-        let num_items_in_batch = asked.num_items_in_batch;
-        let labels = labels.map(|labels| AskedLoss { labels, problem_type, num_items_in_batch });
-        let outcome = py.detach(|| net.run(&inputs, labels.as_ref()));
-        if let Some(raised) = signals.take_raised() {
-            return Err(raised);
-        }
-        match outcome.map_err(exception)? {
-            Outcome::Bare(outputs) => outputs.into_dict(py),
-            Outcome::Backbone(outputs) => outputs.into_dict(py),
-            Outcome::Classifier(outputs) => outputs.into_dict(py),
+        let (draws, signals) = (asked.draws(), Signals::new());
+        let inputs = asked.inputs(&pixel_values, draws.as_ref(), &signals);
+        let loss = asked.loss()?;
+        let outcome = py.detach(|| net.run(&inputs, loss.as_ref()));
+        match signals.take_raised() {
+            Some(raised) => Err(raised),
+            None => outcome.map_err(exception)?.into_dict(py),
         }
     }
 

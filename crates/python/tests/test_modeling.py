@@ -256,6 +256,24 @@ def test_child_processes_get_the_same_numbers(method: str) -> None:
     assert np.array_equal(model(PIXELS)[0], expected)
 
 
+_DROPPED_IN_A_CHILD = """
+import gc, os, sys, numpy as np, dinoxide
+model = dinoxide.AutoModel.from_pretrained("builtin:tiny", num_threads=3)
+model(np.zeros((1, 3, 28, 28), np.float32))
+child = os.fork()
+if child == 0:
+    del model
+    gc.collect()
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_model_that_a_child_never_used_can_be_dropped_there() -> None:
+    code = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", _DROPPED_IN_A_CHILD]
+    assert subprocess.run(code, capture_output=True, text=True, check=True, timeout=60).stdout == "7\n"
+
+
 _LONG = """
 import sys, numpy as np, dinoxide
 model = dinoxide.Dinov2Model(dinoxide.Dinov2Config(hidden_size=256, num_hidden_layers=8, num_attention_heads=4), seed=0)

@@ -21,6 +21,8 @@ const SPIN: Duration = Duration::from_micros(30);
 pub(super) struct Crew {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// The process that has these threads.
+    process: u32,
 }
 
 /// What the threads share.
@@ -59,7 +61,8 @@ unsafe impl Send for JobPointer {}
 impl Crew {
     /// Starts `count` threads.
     pub(super) fn new(count: usize) -> std::io::Result<Self> {
-        let mut crew = Self { shared: Arc::default(), threads: Vec::with_capacity(count) };
+        let (shared, process) = (Arc::default(), std::process::id());
+        let mut crew = Self { shared, threads: Vec::with_capacity(count), process };
         crew.shared.idle.store(count, Ordering::Relaxed);
         for index in 1..=count {
             let shared = Arc::clone(&crew.shared);
@@ -95,6 +98,11 @@ impl Crew {
 
 impl Drop for Crew {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // In a forked child the threads are not there, nobody would end, and the lock may be held for ever.
+            std::mem::forget(std::mem::take(&mut self.threads));
+            return;
+        }
         self.shared.lock().stop = true;
         self.shared.wake.notify_all();
         for thread in self.threads.drain(..) {
