@@ -1,10 +1,22 @@
 """The engine, as the package uses it: options are dictionaries, configs are JSON, arrays are numpy's."""
 
 from os import PathLike
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+__all__ = [
+    "read_config",
+    "save_config",
+    "open_config",
+    "run_command",
+    "Network",
+    "Processor",
+    "load_image",
+    "open_processor",
+    "__version__",
+]
 
 __version__: str
 
@@ -23,6 +35,7 @@ def save_config(config: str, dir: str) -> None:
 def run_command(args: list[str]) -> int:
     """Runs the command `dinoxide` with these arguments, of which the first is its name; gives its exit code."""
 
+@final
 class Processor:
     """An image processor."""
 
@@ -59,6 +72,8 @@ def load_image(file: str | PathLike[str] | bytes) -> tuple[NDArray[np.uint8], tu
 
     Gives [H, W, 3] and the colour that stands for transparent, if the file names one.
     """
+
+@final
 class Network:
     """A model, backbone or classifier with its weights and threads."""
 
