@@ -29,4 +29,3 @@ def embed(source: str, output: str, model: str, num_threads: int, column: str = 
     meta = others.assign(embedding=pd.Series(dtype=LISTS), error=pd.Series(dtype=TEXTS))
     embeddings = pictures.map_partitions(embed_frame, model, num_threads, column, meta=meta)
     embeddings.to_parquet(output, write_index=False)
-

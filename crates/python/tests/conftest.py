@@ -1,4 +1,5 @@
-"""What all tests share: where the fixtures are, goldens as dictionaries, Transformers where it is installed."""
+"""What all tests share: where the fixtures are, goldens as dictionaries, Transformers where it is
+installed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The code examples of Transformers' documentation pages of DINOv2 and DINOv3, and how they are run.
 
-An example differs from its page in checkpoints and pictures, which are this repository's. Its imports are those
-of the page: `as_dinoxide` changes them, and only them. The example with `torch.jit.trace` is left out, since there
-is no torch module to trace.
+An example differs from its page in checkpoints and pictures, which are this repository's. Its imports are
+those of the page: `as_dinoxide` changes them, and only them. The example with `torch.jit.trace` is left out,
+since there is no torch module to trace.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from conftest import FIXTURES, PICTURES, ROOT
 
 EXAMPLES = ROOT / "crates/python/examples"

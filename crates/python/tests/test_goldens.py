@@ -6,16 +6,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
 from conftest import FIXTURES, assert_close, hash32, read_safetensors
 
-import dinoxide
-
 
 def goldens() -> list[Path]:
-    """Those of eval mode, whose weights are floats: the draws of train mode cannot be given from Python, and what a folder in codes
-    stands for has bounds of its own."""
+    """Those of eval mode, whose weights are floats: the draws of train mode cannot be given from Python, and
+    what a folder in codes stands for has bounds of its own."""
     everything = sorted(FIXTURES.glob("*/golden-*.safetensors"))
     return [path for path in everything if "train" not in path.name and "-int" not in path.parent.name]
 
@@ -64,7 +63,7 @@ def test_a_golden_is_met(path: Path) -> None:
     chosen = "output_hidden_states" in read_safetensors(path)[1]
     for field, values in lists.items():
         for index, (place, value) in enumerate(sorted(values, key=lambda pair: pair[0])):
-            # Places are those of the model. A tuple of chosen states holds them one after the other; of all states, a golden may
-            # hold some.
+            # Places are those of the model. A tuple of chosen states holds them one after the other; of all
+            # states, a golden may hold some.
             got = outputs[field][index if chosen and field == "hidden_states" else place]
             assert_close(got, value, f"{field}.{place}")

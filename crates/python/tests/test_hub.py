@@ -109,9 +109,15 @@ print(model(np.zeros((1, 3, 28, 28), np.float32)).pooler_output.shape)
 
 
 def run(hub: Hub, cache: Path) -> subprocess.Popen[str]:
-    outside = {name: value for name, value in os.environ.items() if not name.startswith("HF_") and "proxy" not in name.lower()}
+    outside = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("HF_") and "proxy" not in name.lower()
+    }
     env = {**outside, "HF_ENDPOINT": hub.endpoint, "HF_HUB_CACHE": str(cache)}
-    return subprocess.Popen([sys.executable, "-c", _RUN], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", _RUN], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def test_a_hub_id_is_downloaded_and_opened(hub: Hub, tmp_path: Path) -> None:
@@ -147,7 +153,12 @@ def test_an_id_that_the_hub_does_not_have_is_an_oserror(hub: Hub, tmp_path: Path
     before = dict(os.environ)
     os.environ.update(env)
     try:
-        for cls in (dinoxide.AutoModel, dinoxide.AutoConfig, dinoxide.AutoImageProcessor, dinoxide.Dinov2Model):
+        for cls in (
+            dinoxide.AutoModel,
+            dinoxide.AutoConfig,
+            dinoxide.AutoImageProcessor,
+            dinoxide.Dinov2Model,
+        ):
             with pytest.raises(OSError, match="someone/else"):
                 cls.from_pretrained("someone/else")
     finally:

@@ -10,10 +10,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
-
-import dinoxide
 from dinoxide import BatchFeature, BitImageProcessor, DINOv3ViTImageProcessor
 
 NAMES = ("BitImageProcessor", "DINOv3ViTImageProcessor")
@@ -36,7 +35,12 @@ SETTINGS: list[dict[str, Any]] = [
     {"resample": 2, "do_pad": True, "pad_size": {"height": 300, "width": 310}},
     {"rescale_factor": 1 / 128, "do_convert_rgb": True},
     {"size": 40, "default_to_square": True},
-    {"note": "kept", "_valid_processor_keys": ["size"], "feature_extractor_type": "old", "processor_class": "old"},
+    {
+        "note": "kept",
+        "_valid_processor_keys": ["size"],
+        "feature_extractor_type": "old",
+        "processor_class": "old",
+    },
 ]
 
 
@@ -166,7 +170,12 @@ def test_wrong_arguments_of_a_call_are_told() -> None:
 def test_what_changes_nothing_is_accepted() -> None:
     processor = BitImageProcessor()
     want = processor(PIXELS)["pixel_values"][0]
-    given = {"device": "cuda", "data_format": "channels_last", "disable_grouping": True, "image_seq_length": 3}
+    given = {
+        "device": "cuda",
+        "data_format": "channels_last",
+        "disable_grouping": True,
+        "image_seq_length": 3,
+    }
     assert np.array_equal(processor(PIXELS, **given)["pixel_values"][0], want)  # type: ignore[arg-type]
     assert np.array_equal(processor.preprocess(images=PIXELS)["pixel_values"][0], want)
 
@@ -227,7 +236,9 @@ def test_a_processor_config_shadows_the_file_and_unknown_keys_stay(tmp_path: Pat
 
 
 def test_a_null_of_a_file_is_overridden_by_an_argument(tmp_path: Path) -> None:
-    (tmp_path / "preprocessor_config.json").write_text('{"image_processor_type": "BitImageProcessor", "size": null}')
+    (tmp_path / "preprocessor_config.json").write_text(
+        '{"image_processor_type": "BitImageProcessor", "size": null}'
+    )
     with pytest.raises(ValueError, match="size"):
         dinoxide.AutoImageProcessor.from_pretrained(tmp_path)(PIXELS)
     processor = dinoxide.AutoImageProcessor.from_pretrained(tmp_path, size=50)
@@ -272,7 +283,7 @@ def test_a_batch_feature_is_a_dictionary_with_attributes() -> None:
     for other in (pickle.loads(pickle.dumps(batch)), copy(batch), deepcopy(batch)):
         assert type(other) is BatchFeature and np.array_equal(other.pixel_values, batch.pixel_values)
     with pytest.raises(AttributeError, match="labels"):
-        batch.labels
+        _ = batch.labels
     with pytest.raises(KeyError):
         batch[0]  # type: ignore[index]
 
@@ -289,7 +300,9 @@ def test_without_return_tensors_there_is_a_list() -> None:
 
 
 def test_a_batch_feature_makes_tensors_of_numbers_only() -> None:
-    batch = BatchFeature({"a": [[1, 2], [3, 4]], "name": "x", "b": [np.ones(2), np.ones(2)]}, tensor_type="np")
+    batch = BatchFeature(
+        {"a": [[1, 2], [3, 4]], "name": "x", "b": [np.ones(2), np.ones(2)]}, tensor_type="np"
+    )
     assert batch["a"].shape == (2, 2) and batch["name"] == "x" and batch["b"].shape == (2, 2)
     kept = BatchFeature({"a": [1, 2]}, tensor_type="np", skip_tensor_conversion=["a"])
     assert kept["a"] == [1, 2]

@@ -11,10 +11,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
-
-import dinoxide
 from dinoxide import download, image_utils
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -165,7 +164,11 @@ def test_pictures_are_those_of_transformers(transformers: ModuleType, fixtures: 
                 dinoxide.load_image(path)
             continue
         got = dinoxide.load_image(path)
-        assert (got.mode, got.size, got.info.get("transparency")) == ("RGB", want.size, want.info.get("transparency"))
+        assert (got.mode, got.size, got.info.get("transparency")) == (
+            "RGB",
+            want.size,
+            want.info.get("transparency"),
+        )
         assert np.array_equal(np.asarray(got), np.asarray(want)), path.name
         count += 1
     assert count >= 50
@@ -183,7 +186,9 @@ def test_what_is_no_picture_is_refused(tmp_path: Path) -> None:
             dinoxide.load_image(image)
 
 
-def test_without_pillow_there_is_a_picture_with_sizes_and_pixels(without_pillow: None, fixtures: Path) -> None:
+def test_without_pillow_there_is_a_picture_with_sizes_and_pixels(
+    without_pillow: None, fixtures: Path
+) -> None:
     picture = dinoxide.load_image(PICTURE)
     pixels = np.asarray(picture)
     assert type(picture).__module__.startswith("dinoxide")
@@ -204,6 +209,8 @@ def test_without_pillow_a_flat_picture_keeps_its_layout(without_pillow: None, tm
     image = pytest.importorskip("PIL.Image")
     pixels = np.arange(3 * 40 * 3, dtype=np.uint8).reshape(3, 40, 3)
     image.fromarray(pixels).save(tmp_path / "flat.png")
-    processor = dinoxide.BitImageProcessor(do_resize=False, do_center_crop=False, do_rescale=False, do_normalize=False)
+    processor = dinoxide.BitImageProcessor(
+        do_resize=False, do_center_crop=False, do_rescale=False, do_normalize=False
+    )
     got = processor(dinoxide.load_image(tmp_path / "flat.png"), return_tensors="np")["pixel_values"]
     assert np.array_equal(got[0].transpose(1, 2, 0), pixels)

@@ -12,11 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
 from conftest import FIXTURES, assert_close, hash32
-
-import dinoxide
 from dinoxide import (
     AutoBackbone,
     AutoModel,
@@ -31,7 +30,13 @@ from dinoxide import (
 )
 
 PIXELS = hash32("hash32:7:2,3,12,20")
-SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "image_size": 28, "patch_size": 4}
+SMALL = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 28,
+    "patch_size": 4,
+}
 
 
 def test_auto_classes_give_the_class_of_the_checkpoint() -> None:
@@ -43,7 +48,9 @@ def test_auto_classes_give_the_class_of_the_checkpoint() -> None:
     ]:
         model = AutoModel.from_pretrained(FIXTURES / name, device_map="auto")
         assert type(model).__name__ == expected
-        assert type(AutoBackbone.from_pretrained(str(FIXTURES / name))).__name__ == expected.replace("Model", "Backbone")
+        assert type(AutoBackbone.from_pretrained(str(FIXTURES / name))).__name__ == expected.replace(
+            "Model", "Backbone"
+        )
     assert type(AutoModelForImageClassification.from_pretrained(FIXTURES / "dinov2-classifier")).__name__ == (
         "Dinov2ForImageClassification"
     )
@@ -140,7 +147,10 @@ def test_saved_models_open_again_with_the_same_bits_here_and_in_transformers(
 
 
 def test_a_model_in_codes_is_saved_in_codes_and_opens_with_the_same_bits(tmp_path: Path) -> None:
-    for quantization in (Int4WeightOnlyConfig(group_size=32), dinoxide.Int8DynamicActivationInt8WeightConfig()):
+    for quantization in (
+        Int4WeightOnlyConfig(group_size=32),
+        dinoxide.Int8DynamicActivationInt8WeightConfig(),
+    ):
         folder = tmp_path / type(quantization).__name__
         model = AutoModel.from_pretrained(FIXTURES / "dinov3-vit", quantization_config=quantization)
         model.config.id2label = {0: "one", 1: "other"}
@@ -276,7 +286,8 @@ def test_a_model_that_a_child_never_used_can_be_dropped_there() -> None:
 
 _LONG = """
 import sys, numpy as np, dinoxide
-model = dinoxide.Dinov2Model(dinoxide.Dinov2Config(hidden_size=256, num_hidden_layers=8, num_attention_heads=4), seed=0)
+config = dinoxide.Dinov2Config(hidden_size=256, num_hidden_layers=8, num_attention_heads=4)
+model = dinoxide.Dinov2Model(config, seed=0)
 print("ready", flush=True)
 try:
     while True:
@@ -316,7 +327,10 @@ def test_ten_thousand_calls_do_not_grow() -> None:
 
 def test_importing_the_package_imports_nothing_heavy() -> None:
     code = "import sys, dinoxide; print([name for name in ('numpy', 'PIL', 'torch') if name in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
 
 
 def test_every_public_name_is_there_and_helps() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import FIXTURES, hash32
-
 from dinoxide import BaseModelOutputWithPooling, Dinov2Model, ImageClassifierOutput
 
 PIXELS = hash32("hash32:7:2,3,12,20")
@@ -68,4 +67,6 @@ def test_outputs_behave_as_those_of_transformers(transformers: Any, torch: Any) 
     assert type(ours).__name__ == type(theirs).__name__
     assert list(ours) == list(theirs) and len(ours) == len(theirs)
     assert isinstance(ours[0], torch.Tensor) and ours[0].dtype == theirs[0].dtype
-    torch.testing.assert_close(ours.last_hidden_state, theirs.last_hidden_state.detach(), rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        ours.last_hidden_state, theirs.last_hidden_state.detach(), rtol=1e-5, atol=1e-5
+    )

@@ -8,10 +8,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
-
-import dinoxide
 from dinoxide import BitImageProcessor, DINOv3ViTImageProcessor
 
 RNG = np.random.default_rng(11)
@@ -98,7 +97,9 @@ def test_16_bit_grey_keeps_its_high_byte_from_a_file_and_from_pillow(fixtures: P
         assert np.array_equal(np.asarray(dinoxide.load_image(opened))[..., 0], wide >> 8)
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32"])
+@pytest.mark.parametrize(
+    "dtype", ["bool", "int8", "uint8", "int16", "uint16", "int32", "int64", "float16", "float32"]
+)
 @pytest.mark.parametrize("shape", [(37, 53, 3), (3, 37, 53), (37, 53, 1), (1, 37, 53)])
 def test_an_array_of_every_dtype_is_treated_as_in_transformers(
     transformers: ModuleType, dtype: str, shape: tuple[int, ...]
@@ -107,15 +108,23 @@ def test_an_array_of_every_dtype_is_treated_as_in_transformers(
     # Smooth, so that no sum of the resize passes what the dtype holds, which torch would wrap around.
     array = array if dtype == "bool" else np.sort(np.sort(array // 2 + 20, axis=0), axis=1).astype(dtype)
     for name, processor in (("BitImageProcessor", BIT), ("DINOv3ViTImageProcessor", DINO)):
-        theirs = getattr(transformers, name)(**({"size": 30, "crop_size": 24} if name[0] == "B" else {"size": 24}))
+        theirs = getattr(transformers, name)(
+            **({"size": 30, "crop_size": 24} if name[0] == "B" else {"size": 24})
+        )
         want = values(theirs, array).astype(np.float32)
-        # A tie in the rounding of the resize may go either way: a level. Half floats are not computed in halves here.
-        levels = {"float16": 0.3}.get(dtype, 1.0 if np.dtype(dtype).kind in "iu" and name[0] == "B" else 0.001)
+        # A tie in the rounding of the resize may go either way: a level. Half floats are not computed in
+        # halves here.
+        levels = {"float16": 0.3}.get(
+            dtype, 1.0 if np.dtype(dtype).kind in "iu" and name[0] == "B" else 0.001
+        )
         np.testing.assert_allclose(values(processor, array), want, rtol=0, atol=levels / 255 / 0.22)
         whole = {"do_resize": False, "do_center_crop": False}
         want = values(theirs, array, **whole)
         np.testing.assert_allclose(
-            values(processor, array, **whole), want.astype(np.float32), rtol=0, atol=2e-3 if dtype == "float16" else 1e-6
+            values(processor, array, **whole),
+            want.astype(np.float32),
+            rtol=0,
+            atol=2e-3 if dtype == "float16" else 1e-6,
         )
 
 
@@ -159,7 +168,15 @@ def test_layout_strides_and_kind_of_an_array_change_nothing() -> None:
         def __dlpack_device__(self) -> Any:
             return RGB.__dlpack_device__()
 
-    forms = (planes, planes.copy(), np.asfortranarray(RGB), padded[::2, :, ::2], reading, Wrapped(), Capsule())
+    forms = (
+        planes,
+        planes.copy(),
+        np.asfortranarray(RGB),
+        padded[::2, :, ::2],
+        reading,
+        Wrapped(),
+        Capsule(),
+    )
     for form in (*forms, RGB[None], [RGB], (RGB,), [[RGB]], [RGB[None]]):
         assert np.array_equal(values(BIT, form), want), type(form)
     for form, layout in ((RGB, "channels_last"), (planes, "channels_first")):
@@ -205,7 +222,16 @@ def test_a_file_by_path_text_bytes_and_stream_is_one_picture(pictures: Path) -> 
     encoded = base64.b64encode(data).decode()
     want = values(BIT, path)
     uri = f"data:image/png;base64,{encoded}"
-    for form in (str(path), data, bytearray(data), memoryview(data), io.BytesIO(data), encoded, uri, path.open("rb")):
+    for form in (
+        str(path),
+        data,
+        bytearray(data),
+        memoryview(data),
+        io.BytesIO(data),
+        encoded,
+        uri,
+        path.open("rb"),
+    ):
         assert np.array_equal(values(BIT, form), want), type(form)
     assert np.array_equal(values(BIT, [path, data])[1:], want)
     image = pytest.importorskip("PIL.Image")
@@ -226,7 +252,9 @@ def test_photographs_from_pillow_have_transformers_pixels(transformers: ModuleTy
             rgb = opened.convert("RGB")
             want = values(transformers.DINOv3ViTImageProcessor(), rgb)
             # The bound of the float resize, 3e-5 of 1, over the smallest standard deviation.
-            np.testing.assert_allclose(values(DINOv3ViTImageProcessor(), rgb), want, rtol=0, atol=3e-5 / 0.224)
+            np.testing.assert_allclose(
+                values(DINOv3ViTImageProcessor(), rgb), want, rtol=0, atol=3e-5 / 0.224
+            )
 
 
 def test_what_is_no_picture_is_refused_by_its_kind(tmp_path: Path) -> None:

@@ -9,10 +9,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
-
-import dinoxide
 from dinoxide import pipelines
 from recorded import ROOT, tensors
 
@@ -85,7 +84,11 @@ def test_pipelines_beside_transformers_give_the_same(transformers: ModuleType) -
     image = pytest.importorskip("PIL.Image")
     images = [image.open(path) for path in PICTURES]
     for task, source, calls in (
-        ("image-classification", CLASSIFIER, [{}, {"top_k": 2}, {"function_to_apply": "sigmoid", "batch_size": 3}]),
+        (
+            "image-classification",
+            CLASSIFIER,
+            [{}, {"top_k": 2}, {"function_to_apply": "sigmoid", "batch_size": 3}],
+        ),
         ("image-feature-extraction", BACKBONE, [{"pool": True}, {}, {"pool": True, "batch_size": 2}]),
     ):
         ours = dinoxide.pipeline(task, str(source))
@@ -97,7 +100,9 @@ def test_pipelines_beside_transformers_give_the_same(transformers: ModuleType) -
                     assert_scores(got, want)
                 else:
                     assert type(got) is list
-                    np.testing.assert_allclose(np.asarray(got), np.asarray(want), rtol=0, atol=FEATURE_MAX_ABS)
+                    np.testing.assert_allclose(
+                        np.asarray(got), np.asarray(want), rtol=0, atol=FEATURE_MAX_ABS
+                    )
 
 
 def test_the_task_is_that_of_the_model() -> None:
@@ -114,7 +119,9 @@ def test_the_task_is_that_of_the_model() -> None:
 
 
 def test_settings_of_the_pipeline_hold_until_a_call_says_otherwise() -> None:
-    pipe = dinoxide.pipeline("image-classification", CLASSIFIER, top_k=2, function_to_apply="none", batch_size=2)
+    pipe = dinoxide.pipeline(
+        "image-classification", CLASSIFIER, top_k=2, function_to_apply="none", batch_size=2
+    )
     assert len(pipe(PICTURES[0])) == 2
     assert len(pipe(PICTURES[0], top_k=4)) == 4
     assert len(pipe(images=PICTURES[0])) == 2
@@ -197,11 +204,17 @@ def test_a_device_that_is_not_the_cpu_is_said_to_be_unused() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for device in (None, "cpu", -1):
-            dinoxide.pipeline("image-classification", CLASSIFIER, device=device, dtype="float32", use_fast=True)
+            dinoxide.pipeline(
+                "image-classification", CLASSIFIER, device=device, dtype="float32", use_fast=True
+            )
 
 
 def test_the_model_is_opened_in_the_dtype_that_is_asked_for() -> None:
-    for given in ({"dtype": "bfloat16"}, {"torch_dtype": "bfloat16"}, {"model_kwargs": {"dtype": "bfloat16"}}):
+    for given in (
+        {"dtype": "bfloat16"},
+        {"torch_dtype": "bfloat16"},
+        {"model_kwargs": {"dtype": "bfloat16"}},
+    ):
         pipe = dinoxide.pipeline("image-classification", CLASSIFIER, **given)  # type: ignore[arg-type]
         assert "bfloat16" in str(pipe.dtype)
         assert pipe(PICTURES[0])[0]["label"] == "c10"

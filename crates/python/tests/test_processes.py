@@ -8,13 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
 
-import dinoxide
-
 ROOT = Path(__file__).resolve().parents[3]
-PATHS = [str(ROOT / "fixtures/pictures" / name) for name in ("rgb.png", "grey.png", "size-333x500.png", "palette.png")]
+PATHS = [
+    str(ROOT / "fixtures/pictures" / name)
+    for name in ("rgb.png", "grey.png", "size-333x500.png", "palette.png")
+]
 
 
 def processor() -> Any:

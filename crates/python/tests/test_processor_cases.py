@@ -1,4 +1,5 @@
-"""Every recorded case of the processors: a picture, settings, and what Transformers made of them, within the bounds of docs/parity.md."""
+"""Every recorded case of the processors: a picture, settings, and what Transformers made of them, within the
+bounds of docs/parity.md."""
 
 from __future__ import annotations
 
@@ -6,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
-
-import dinoxide
 from recorded import ROOT, tensors
 
 # As crates/testkit/src/tolerance.rs has them.
@@ -51,7 +51,11 @@ def test_a_picture_becomes_what_transformers_made_of_it(case: dict[str, Any], tm
         return
     want = tensors(ROOT / "fixtures/processor" / expect["file"])[expect["tensor"]]
     config = case["config"]
-    std = np.ones(1) if config.get("do_normalize") is False else np.atleast_1d(config.get("image_std") or 0.27577711)
+    std = (
+        np.ones(1)
+        if config.get("do_normalize") is False
+        else np.atleast_1d(config.get("image_std") or 0.27577711)
+    )
     difference = np.abs(got.astype(np.float64) - want) * std[:, None, None]
     unit = 1.0 if expect["kind"] == "u8" or config.get("do_rescale") is False else 1 / 255
     in_bytes = config["image_processor_type"].startswith("Bit")
@@ -60,7 +64,9 @@ def test_a_picture_becomes_what_transformers_made_of_it(case: dict[str, Any], tm
     assert difference.mean() <= mean * unit
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "expect" not in case], ids=lambda case: case["name"])
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if "expect" not in case], ids=lambda case: case["name"]
+)
 def test_what_transformers_refuses_is_refused(case: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises((ValueError, OSError)):
         run(case, tmp_path)

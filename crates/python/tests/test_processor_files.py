@@ -1,4 +1,5 @@
-"""Processor files in every spelling: what Transformers' processors held after opening them, and what they refused."""
+"""Processor files in every spelling: what Transformers' processors held after opening them, and what they
+refused."""
 
 from __future__ import annotations
 
@@ -6,10 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
-
-import dinoxide
 from recorded import ROOT
 
 CASES = json.loads((ROOT / "crates/checkpoint/tests/data/processors.json").read_text())["cases"]

@@ -72,7 +72,7 @@ def check(output: Path, alone: Alone) -> None:
     rows = pq.read_table(output).to_pylist()
     names = [row["path"].rsplit("/")[-1] for row in rows]
     assert sorted(names) == sorted(alone)
-    for name, row in zip(names, rows):
+    for name, row in zip(names, rows, strict=True):
         expected = alone[name]
         if expected is None:
             assert row["embedding"] is None and row["error"]

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from dinoxide import Tensor
 from dinoxide.tensors import asarray, dtype_name, like
 
@@ -81,5 +80,12 @@ def test_whatever_lends_its_memory_is_taken() -> None:
 
 def test_dtypes_have_torchs_names() -> None:
     named = ["bfloat16", "torch.float16", np.float32, np.dtype("float64"), "half", float]
-    assert [dtype_name(one) for one in named] == ["bfloat16", "float16", "float32", "float64", "float16", "float32"]
+    assert [dtype_name(one) for one in named] == [
+        "bfloat16",
+        "float16",
+        "float32",
+        "float64",
+        "float16",
+        "float32",
+    ]
     assert dtype_name(object()) is None

@@ -1,4 +1,5 @@
-"""True-size checkpoints with random weights that Transformers made, saved and runs beside us, from photographs to outputs."""
+"""True-size checkpoints with random weights that Transformers made, saved and runs beside us, from
+photographs to outputs."""
 
 from __future__ import annotations
 
@@ -6,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dinoxide
 import numpy as np
 import pytest
 from conftest import PICTURES
-
-import dinoxide
 
 # Relative to the largest value of a tensor. The largest difference that was seen is 1.5e-6 (logits).
 BOUND = 1e-5
@@ -19,15 +19,32 @@ SMALL = {"hidden_size": 384, "num_attention_heads": 6}
 REGISTERS = {**SMALL, "num_register_tokens": 4}
 CASES = {
     "dinov2-small": ("Dinov2Model", "Dinov2Config", SMALL, "BitImageProcessor"),
-    "dinov2-small-classifier": ("Dinov2ForImageClassification", "Dinov2Config", {**SMALL, "num_labels": 1000}, "BitImageProcessor"),
-    "dinov2-with-registers-small": ("Dinov2WithRegistersModel", "Dinov2WithRegistersConfig", REGISTERS, "BitImageProcessor"),
-    "dinov3-vits16": ("DINOv3ViTModel", "DINOv3ViTConfig", {"num_register_tokens": 4}, "DINOv3ViTImageProcessor"),
+    "dinov2-small-classifier": (
+        "Dinov2ForImageClassification",
+        "Dinov2Config",
+        {**SMALL, "num_labels": 1000},
+        "BitImageProcessor",
+    ),
+    "dinov2-with-registers-small": (
+        "Dinov2WithRegistersModel",
+        "Dinov2WithRegistersConfig",
+        REGISTERS,
+        "BitImageProcessor",
+    ),
+    "dinov3-vits16": (
+        "DINOv3ViTModel",
+        "DINOv3ViTConfig",
+        {"num_register_tokens": 4},
+        "DINOv3ViTImageProcessor",
+    ),
     "dinov3-convnext-tiny": ("DINOv3ConvNextModel", "DINOv3ConvNextConfig", {}, "DINOv3ViTImageProcessor"),
 }
 
 
 @pytest.fixture(scope="module", params=list(CASES))
-def pair(request: Any, transformers: Any, torch: Any, tmp_path_factory: Any) -> Iterator[tuple[Any, Any, Path]]:
+def pair(
+    request: Any, transformers: Any, torch: Any, tmp_path_factory: Any
+) -> Iterator[tuple[Any, Any, Path]]:
     """A model of Transformers, ours of the folder that it saved, and the folder."""
     model, config, settings, processor = CASES[request.param]
     folder = tmp_path_factory.mktemp(request.param)
@@ -53,7 +70,11 @@ def test_photographs_give_what_transformers_gives(pair: Any, transformers: Any, 
     given = ours(**inputs, output_hidden_states=True)
     assert list(given) == list(expected)
     for name in expected:
-        values = zip(given[name], expected[name], strict=True) if name == "hidden_states" else [(given[name], expected[name])]
+        values = (
+            zip(given[name], expected[name], strict=True)
+            if name == "hidden_states"
+            else [(given[name], expected[name])]
+        )
         for got, value in values:
             largest = value.abs().max().item()
             assert got.shape == value.shape

@@ -83,43 +83,33 @@ if TYPE_CHECKING:
     )
     from .configuration import (
         AutoConfig as AutoConfig,
-        DINOv3ConvNextConfig as DINOv3ConvNextConfig,
-        DINOv3ViTConfig as DINOv3ViTConfig,
         Dinov2Config as Dinov2Config,
         Dinov2WithRegistersConfig as Dinov2WithRegistersConfig,
+        DINOv3ConvNextConfig as DINOv3ConvNextConfig,
+        DINOv3ViTConfig as DINOv3ViTConfig,
         PreTrainedConfig as PreTrainedConfig,
         PretrainedConfig as PretrainedConfig,
     )
-    from .quantization import (
-        Int4WeightOnlyConfig as Int4WeightOnlyConfig,
-        Int8DynamicActivationInt4WeightConfig as Int8DynamicActivationInt4WeightConfig,
-        Int8DynamicActivationInt8WeightConfig as Int8DynamicActivationInt8WeightConfig,
-        Int8WeightOnlyConfig as Int8WeightOnlyConfig,
-        PerRow as PerRow,
-        TorchAoConfig as TorchAoConfig,
-    )
-    from .features import BatchFeature as BatchFeature
-    from .image_processing import AutoImageProcessor as AutoImageProcessor
-    from .image_processing import BaseImageProcessor as BaseImageProcessor
-    from .image_processing import BitImageProcessor as BitImageProcessor
-    from .image_processing import DINOv3ViTImageProcessor as DINOv3ViTImageProcessor
-    from .image_utils import load_image as load_image
-    from .pipelines import ImageClassificationPipeline as ImageClassificationPipeline
-    from .pipelines import ImageFeatureExtractionPipeline as ImageFeatureExtractionPipeline
-    from .pipelines import Pipeline as Pipeline
-    from .pipelines import pipeline as pipeline
     from .families import (
-        DINOv3ConvNextBackbone as DINOv3ConvNextBackbone,
-        DINOv3ConvNextModel as DINOv3ConvNextModel,
-        DINOv3ViTBackbone as DINOv3ViTBackbone,
-        DINOv3ViTModel as DINOv3ViTModel,
         Dinov2Backbone as Dinov2Backbone,
         Dinov2ForImageClassification as Dinov2ForImageClassification,
         Dinov2Model as Dinov2Model,
         Dinov2WithRegistersBackbone as Dinov2WithRegistersBackbone,
         Dinov2WithRegistersForImageClassification as Dinov2WithRegistersForImageClassification,
         Dinov2WithRegistersModel as Dinov2WithRegistersModel,
+        DINOv3ConvNextBackbone as DINOv3ConvNextBackbone,
+        DINOv3ConvNextModel as DINOv3ConvNextModel,
+        DINOv3ViTBackbone as DINOv3ViTBackbone,
+        DINOv3ViTModel as DINOv3ViTModel,
     )
+    from .features import BatchFeature as BatchFeature
+    from .image_processing import (
+        AutoImageProcessor as AutoImageProcessor,
+        BaseImageProcessor as BaseImageProcessor,
+        BitImageProcessor as BitImageProcessor,
+        DINOv3ViTImageProcessor as DINOv3ViTImageProcessor,
+    )
+    from .image_utils import load_image as load_image
     from .modeling import (
         PreTrainedModel as PreTrainedModel,
         inference_mode as inference_mode,
@@ -132,6 +122,20 @@ if TYPE_CHECKING:
         DINOv3ViTBackboneOutput as DINOv3ViTBackboneOutput,
         ImageClassifierOutput as ImageClassifierOutput,
         ModelOutput as ModelOutput,
+    )
+    from .pipelines import (
+        ImageClassificationPipeline as ImageClassificationPipeline,
+        ImageFeatureExtractionPipeline as ImageFeatureExtractionPipeline,
+        Pipeline as Pipeline,
+        pipeline as pipeline,
+    )
+    from .quantization import (
+        Int4WeightOnlyConfig as Int4WeightOnlyConfig,
+        Int8DynamicActivationInt4WeightConfig as Int8DynamicActivationInt4WeightConfig,
+        Int8DynamicActivationInt8WeightConfig as Int8DynamicActivationInt8WeightConfig,
+        Int8WeightOnlyConfig as Int8WeightOnlyConfig,
+        PerRow as PerRow,
+        TorchAoConfig as TorchAoConfig,
     )
     from .randomness import (
         set_seed as set_seed,

@@ -33,7 +33,8 @@ def save_config(config: str, dir: str) -> None:
     """Writes a config (JSON) as `config.json` to a folder, which is made where there is none."""
 
 def run_command(args: list[str]) -> int:
-    """Runs the command `dinoxide` with these arguments, of which the first is its name; gives its exit code."""
+    """Runs the command `dinoxide` with these arguments, of which the first is its name;
+    gives its exit code."""
 
 @final
 class Processor:
@@ -56,7 +57,8 @@ class Processor:
         """Whether pictures are padded to the largest of their batch."""
 
     def process_array(self, array: NDArray[Any], channels_first: bool | None = None) -> NDArray[np.float32]:
-        """Processes an array of uint8 or float32, [H, W], [C, H, W] or [H, W, C], in row-major order; gives [C, H, W]."""
+        """Processes an array of uint8 or float32, [H, W], [C, H, W] or [H, W, C], in row-major order;
+        gives [C, H, W]."""
 
     def process_file(self, file: str | PathLike[str] | bytes) -> NDArray[np.float32]:
         """Decodes and processes a picture file, by its path or its bytes; gives [3, H, W]."""
@@ -65,7 +67,8 @@ class Processor:
         """Writes `preprocessor_config.json` to a folder."""
 
 def open_processor(source: str | PathLike[str], options: dict[str, Any]) -> tuple[str, list[str]]:
-    """The object of a checkpoint's processor file as JSON, with the name of a class as `image_processor_type`; and warnings."""
+    """The object of a checkpoint's processor file as JSON, with the name of a class as
+    `image_processor_type`; and warnings."""
 
 def load_image(file: str | PathLike[str] | bytes) -> tuple[NDArray[np.uint8], tuple[int, int, int] | None]:
     """Decodes a picture file, by its path or its bytes, upright and without alpha.
@@ -107,7 +110,8 @@ class Network:
 
     @property
     def linears(self) -> list[tuple[str, str, str | None]]:
-        """For each linear layer: its name, what its weight is held in, and why, where that is not what was asked."""
+        """For each linear layer: its name, what its weight is held in, and why, where that is not what was
+        asked."""
 
     @property
     def num_threads(self) -> int:

@@ -19,7 +19,9 @@ class _Auto:
     classes: ClassVar[dict[str, type[PreTrainedModel[Any]]]]
 
     def __init__(self) -> NoReturn:
-        raise OSError(f"{type(self).__name__} is made by {type(self).__name__}.from_pretrained(…) or .from_config(…)")
+        raise OSError(
+            f"{type(self).__name__} is made by {type(self).__name__}.from_pretrained(…) or .from_config(…)"
+        )
 
     @classmethod
     def _class_for(cls, model_type: str) -> type[PreTrainedModel[Any]]:
@@ -29,7 +31,8 @@ class _Auto:
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any) -> Any:
-        """Opens a checkpoint as the class that its `model_type` asks for; arguments are those of `PreTrainedModel.from_pretrained`."""
+        """Opens a checkpoint as the class that its `model_type` asks for;
+        arguments are those of `PreTrainedModel.from_pretrained`."""
         source = os.fspath(pretrained_model_name_or_path)
         config, _ = _native.open_config(source, hub_options(dict(kwargs)))
         return cls._class_for(from_native(config).model_type).from_pretrained(source, **kwargs)

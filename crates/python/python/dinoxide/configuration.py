@@ -12,8 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from . import _native
-from .configuration_utils import PreTrainedConfig as PreTrainedConfig
-from .configuration_utils import parse
+from .configuration_utils import PreTrainedConfig as PreTrainedConfig, parse
 
 PretrainedConfig = PreTrainedConfig
 Size = int | list[int] | tuple[int, int]

@@ -48,8 +48,8 @@ class Redirects(urllib.request.HTTPRedirectHandler):
 def download(url: str, timeout: float | None = None) -> bytes:
     """The bytes of an http or https URL.
 
-    Raises `ValueError` for another scheme or more than `MAX_URL_BYTES`, `OSError` for a server that does not answer, answers with
-    an error or takes longer than `MAX_URL_SECONDS`.
+    Raises `ValueError` for another scheme or more than `MAX_URL_BYTES`, `OSError` for a server that does not
+    answer, answers with an error or takes longer than `MAX_URL_SECONDS`.
     """
     check_scheme(url)
     wait = DEFAULT_TIMEOUT if timeout is None else timeout

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from .configuration import (
-    DINOv3ConvNextConfig,
-    DINOv3ViTConfig,
     Dinov2Config,
     Dinov2WithRegistersConfig,
+    DINOv3ConvNextConfig,
+    DINOv3ViTConfig,
     PreTrainedConfig,
 )
 from .modeling import PreTrainedModel, mask
@@ -64,8 +64,8 @@ class Dinov2Model(PreTrainedModel[BaseModelOutputWithPooling]):
         - `output_attentions`: also the probabilities, whose memory is quadratic in the tokens.
         - `return_dict=False` gives a tuple.
 
-        Gives a `BaseModelOutputWithPooling`, of torch's tensors where `pixel_values` was one. An item's numbers do not depend on the
-        rest of the batch, nor on the number of threads.
+        Gives a `BaseModelOutputWithPooling`, of torch's tensors where `pixel_values` was one. An item's
+        numbers do not depend on the rest of the batch, nor on the number of threads.
         """
         return self._run(
             pixel_values,
@@ -99,9 +99,11 @@ class DINOv3ViTModel(PreTrainedModel[BaseModelOutputWithPooling]):
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling:
-        """Runs the model on `pixel_values` [B, C, H, W]; `bool_masked_pos` [B, N] marks patches that the mask token replaces.
+        """Runs the model on `pixel_values` [B, C, H, W]; `bool_masked_pos` [B, N] marks patches that the mask
+        token replaces.
 
-        The other arguments and what is given are those of `Dinov2Model.forward`; S is 1 + `config.num_register_tokens` + N.
+        The other arguments and what is given are those of `Dinov2Model.forward`; S is 1 +
+        `config.num_register_tokens` + N.
         """
         return self._run(
             pixel_values,
@@ -126,7 +128,8 @@ class DINOv3ConvNextModel(PreTrainedModel[BaseModelOutputWithPoolingAndNoAttenti
         output_hidden_states: bool | list[int] | None = None,
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPoolingAndNoAttention:
-        """Runs the model on `pixel_values` [B, C, H, W] of at least one place of the last map (32 × 32 pixels with four stages).
+        """Runs the model on `pixel_values` [B, C, H, W] of at least one place of the last map (32 × 32 pixels
+        with four stages).
 
         Gives a `BaseModelOutputWithPoolingAndNoAttention`.
         """
@@ -154,9 +157,10 @@ class Dinov2ForImageClassification(PreTrainedModel[ImageClassifierOutput]):
     ) -> ImageClassifierOutput:
         """Runs model and classifier.
 
-        `labels` asks for the loss: classes [B] (-100 is left out), or values [B] or [B, labels] for regression and several labels;
-        which it is `config.problem_type` says, or where that is absent the kind of the labels. The other arguments are those of
-        `Dinov2Model.forward`. Gives an `ImageClassifierOutput`.
+        `labels` asks for the loss: classes [B] (-100 is left out), or values [B] or [B, labels] for
+        regression and several labels; which it is `config.problem_type` says, or where that is absent the
+        kind of the labels. The other arguments are those of `Dinov2Model.forward`. Gives an
+        `ImageClassifierOutput`.
         """
         return self._run(
             pixel_values,
@@ -181,7 +185,8 @@ Maps = TypeVar("Maps", bound=BackboneOutput)
 
 
 class Backbone(PreTrainedModel[Maps]):
-    """What all backbones can do: feature maps of chosen stages, which `config.out_features` or `out_indices` name."""
+    """What all backbones can do: feature maps of chosen stages, which `config.out_features` or `out_indices`
+    name."""
 
     head = "backbone"
     output_class: ClassVar[type[ModelOutput]] = BackboneOutput
@@ -236,8 +241,9 @@ class Backbone(PreTrainedModel[Maps]):
         output_attentions: bool | None = None,
         return_dict: bool | None = None,
     ) -> Maps:
-        """Runs the backbone on `pixel_values` [B, C, H, W]; the maps have H and W over the patch (ConvNeXt: over the stage's strides),
-        rounded down. `attention_mask` is for the DINOv2 families. Gives a `BackboneOutput`."""
+        """Runs the backbone on `pixel_values` [B, C, H, W]; the maps have H and W over the patch (ConvNeXt:
+        over the stage's strides), rounded down. `attention_mask` is for the DINOv2 families. Gives a
+        `BackboneOutput`."""
         return self._run(
             pixel_values,
             attention_mask=mask(attention_mask),
@@ -260,7 +266,8 @@ class Dinov2WithRegistersBackbone(Backbone[BackboneOutput]):
 
 
 class DINOv3ViTBackbone(Backbone[DINOv3ViTBackboneOutput]):
-    """DINOv3's vision transformers as backbones; with `config.return_class_token` also the class token of every chosen stage."""
+    """DINOv3's vision transformers as backbones; with `config.return_class_token` also the class token of
+    every chosen stage."""
 
     config_class: ClassVar[type[PreTrainedConfig]] = DINOv3ViTConfig
     output_class = DINOv3ViTBackboneOutput

@@ -1,6 +1,7 @@
 """`BatchFeature`: what an image processor gives, a dictionary whose entries are attributes too.
 
-`BatchFeature(pixel_values=…)["pixel_values"]`, `.pixel_values` and `model(**batch)` all give the same array [B, 3, H, W].
+`BatchFeature(pixel_values=…)["pixel_values"]`, `.pixel_values` and `model(**batch)` all give the same array
+[B, 3, H, W].
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ def tensor_type_of(value: Any) -> str | None:
         return None
     name = getattr(value, "value", value)  # Transformers' TensorType has the name as its value
     if name not in TENSOR_TYPES:
-        raise ValueError(f"return_tensors must be one of {', '.join(map(repr, TENSOR_TYPES))} or None, got {value!r}")
+        raise ValueError(
+            f"return_tensors must be one of {', '.join(map(repr, TENSOR_TYPES))} or None, got {value!r}"
+        )
     return str(name)
 
 
@@ -43,8 +46,9 @@ def torch_or_none() -> Any:
 class BatchFeature(UserDict[str, Any]):
     """A dictionary of arrays, whose entries are attributes too.
 
-    `tensor_type` `"np"` makes numpy arrays of the entries, `"pt"` torch tensors, or `dinoxide.Tensor` where torch is not
-    installed. Entries named in `skip_tensor_conversion`, texts and dictionaries stay as they are.
+    `tensor_type` `"np"` makes numpy arrays of the entries, `"pt"` torch tensors, or `dinoxide.Tensor` where
+    torch is not installed. Entries named in `skip_tensor_conversion`, texts and dictionaries stay as they
+    are.
     """
 
     def __init__(
@@ -121,7 +125,8 @@ def tensor(key: str, value: Any, kind: str) -> Any:
         array = stacked(value)
     except ValueError as error:
         raise ValueError(
-            f"{key} cannot be one tensor: {error}; make the pictures equal with do_resize, do_center_crop or do_pad, "
+            f"{key} cannot be one tensor: {error}; "
+            "make the pictures equal with do_resize, do_center_crop or do_pad, "
             "or leave return_tensors away for a list"
         ) from error
     if kind == "np":
@@ -171,5 +176,13 @@ def is_dtype(value: Any) -> bool:
     if torch is not None and isinstance(value, torch.dtype):
         return True
     if isinstance(value, str):
-        return value.rpartition(".")[2] in ("float16", "float32", "float64", "bfloat16", "half", "float", "double")
+        return value.rpartition(".")[2] in (
+            "float16",
+            "float32",
+            "float64",
+            "bfloat16",
+            "half",
+            "float",
+            "double",
+        )
     return isinstance(value, (np.dtype, type))

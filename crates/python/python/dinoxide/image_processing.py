@@ -1,7 +1,9 @@
-"""Image processors: pictures to `pixel_values` [B, 3, H, W], as Transformers' processors of its torchvision backend make them.
+"""Image processors: pictures to `pixel_values` [B, 3, H, W], as Transformers' processors of its torchvision
+backend make them.
 
-`BitImageProcessor` serves DINOv2: resize bytes, crop, then rescale and normalise in one step. `DINOv3ViTImageProcessor` serves DINOv3:
-rescale, resize floats, then normalise. Attributes are the settings; keyword arguments of a call take their place for that call.
+`BitImageProcessor` serves DINOv2: resize bytes, crop, then rescale and normalise in one step.
+`DINOv3ViTImageProcessor` serves DINOv3: rescale, resize floats, then normalise. Attributes are the settings;
+keyword arguments of a call take their place for that call.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ class ImagesKwargs(TypedDict, total=False):
     | setting | what |
     |---|---|
     | `do_convert_rgb` | make PIL images RGB (transparency on white), and arrays of one or four channels too |
-    | `do_resize`, `size`, `resample` | resize; 0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic, or PIL's enum, or the name |
+    | `do_resize`, `size`, `resample` | resize; 0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic, or a name |
     | `default_to_square` | whether a number as `size` is a square or the shortest edge |
     | `do_center_crop`, `crop_size` | crop around the centre |
     | `do_rescale`, `rescale_factor` | multiply by the factor |
     | `do_normalize`, `image_mean`, `image_std` | subtract the mean, divide by the standard deviation |
-    | `do_pad`, `pad_size` | zeros at the bottom and right, to the size or the largest picture (`BitImageProcessor`) |
+    | `do_pad`, `pad_size` | zeros below and right, to the size or the largest picture (`BitImageProcessor`) |
     | `input_data_format` | `"channels_first"` or `"channels_last"` of arrays; inferred when `None` |
     | `return_tensors` | `"np"`, `"pt"`, or `None` for a list of arrays [3, H, W] |
-    | `data_format`, `device`, `disable_grouping`, `image_seq_length` | accepted, without effect: [3, H, W], on the CPU |
+    | `data_format`, `device`, `disable_grouping`, `image_seq_length` | no effect: [3, H, W], on the CPU |
     """
 
     do_convert_rgb: bool | None
@@ -77,7 +79,8 @@ _DROPPED = ("feature_extractor_type", "processor_class", "image_processor_type")
 class BaseImageProcessor:
     """What both processors share; make one of the classes below, or let `AutoImageProcessor` choose.
 
-    Settings are attributes. What was given that is no setting becomes an attribute too, and is saved, as in Transformers.
+    Settings are attributes. What was given that is no setting becomes an attribute too, and is saved, as in
+    Transformers.
     """
 
     model_input_names: ClassVar[list[str]] = ["pixel_values"]
@@ -104,7 +107,9 @@ class BaseImageProcessor:
 
     def __init__(self, **settings: Any) -> None:
         if type(self) is BaseImageProcessor:
-            raise TypeError("BaseImageProcessor is no processor: make a BitImageProcessor or a DINOv3ViTImageProcessor")
+            raise TypeError(
+                "BaseImageProcessor is no processor: make a BitImageProcessor or a DINOv3ViTImageProcessor"
+            )
         ours = CLASSES[class_name(type(self))]
         for key, value in settings.items():
             changed = getattr(type(self), key, None)
@@ -137,16 +142,19 @@ class BaseImageProcessor:
     def preprocess(self, images: Any, **overrides: Unpack[ImagesKwargs]) -> BatchFeature:
         """Makes `pixel_values` of one or more pictures.
 
-        `images` is a PIL image, an array or tensor ([H, W], [C, H, W], [H, W, C], or a batch of those in 4 dimensions), a path, the
-        bytes of a file or an open file, or a list of those. Arrays hold 0..255 where the processor rescales; floats in 0..1 are refused
-        then (give `do_rescale=False`). A URL is opened with `dinoxide.load_image`.
+        `images` is a PIL image, an array or tensor ([H, W], [C, H, W], [H, W, C], or a batch of those in 4
+        dimensions), a path, the bytes of a file or an open file, or a list of those. Arrays hold 0..255 where
+        the processor rescales; floats in 0..1 are refused then (give `do_rescale=False`). A URL is opened
+        with `dinoxide.load_image`.
 
         `overrides` are settings (`ImagesKwargs`) that hold for this call; `None` turns a step off.
 
-        Gives a `BatchFeature` with `pixel_values`: float32 [B, 3, H, W], or a list of arrays [3, H, W] where `return_tensors` is `None`.
+        Gives a `BatchFeature` with `pixel_values`: float32 [B, 3, H, W], or a list of arrays [3, H, W] where
+        `return_tensors` is `None`.
 
-        Raises `TypeError` for an argument of a wrong kind, `FileNotFoundError` or another `OSError` for a file that cannot be
-        read, and `ValueError` for anything else, all with the place of the picture in the list.
+        Raises `TypeError` for an argument of a wrong kind, `FileNotFoundError` or another `OSError` for a
+        file that cannot be read, and `ValueError` for anything else, all with the place of the picture in the
+        list.
         """
         settings: dict[str, Any] = {key: getattr(self, key) for key in SETTINGS}
         for key, value in overrides.items():
@@ -168,23 +176,27 @@ class BaseImageProcessor:
     ) -> Any:
         """The processor of a checkpoint: a folder, a hub id, a processor's JSON file, or `"builtin:tiny"`.
 
-        Further keyword arguments are `subfolder` and settings that take the place of the file's. `return_unused_kwargs=True` gives a
-        tuple of the processor and the keyword arguments that are neither. What the cache has is not downloaded again.
+        Further keyword arguments are `subfolder` and settings that take the place of the file's.
+        `return_unused_kwargs=True` gives a tuple of the processor and the keyword arguments that are neither.
+        What the cache has is not downloaded again.
 
-        Raises `FileNotFoundError` or another `OSError` where there is none or it cannot be read, `ValueError` for settings that
-        cannot be, and for the file of another class.
+        Raises `FileNotFoundError` or another `OSError` where there is none or it cannot be read, `ValueError`
+        for settings that cannot be, and for the file of another class.
         """
         hub = dict(cache_dir=cache_dir, local_files_only=local_files_only, token=token, revision=revision)
         options, kwargs = split_options({**hub, **kwargs})
         settings = read_object(pretrained_model_name_or_path, options)
         found = settings.get("image_processor_type", class_name(cls))
         if found != class_name(cls):
-            raise ValueError(f"{os.fspath(pretrained_model_name_or_path)} holds a {found}, not a {class_name(cls)}")
+            raise ValueError(
+                f"{os.fspath(pretrained_model_name_or_path)} holds a {found}, not a {class_name(cls)}"
+            )
         return cls.from_dict(settings, **kwargs)
 
     @classmethod
     def from_dict(cls: type[Processor], image_processor_dict: Mapping[str, Any], **kwargs: Any) -> Any:
-        """The processor of settings as `to_dict` gives them; of the keyword arguments, those that are settings take their place.
+        """The processor of settings as `to_dict` gives them; of the keyword arguments, those that are
+        settings take their place.
 
         With `return_unused_kwargs=True` a tuple of the processor and the other keyword arguments.
         """
@@ -200,7 +212,8 @@ class BaseImageProcessor:
             return cls(**json.load(file))
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings, and `image_processor_type`; those that are `None` only where the class sets something."""
+        """The settings, and `image_processor_type`;
+        those that are `None` only where the class sets something."""
         settings = {
             key: dict(value) if isinstance(value, SizeDict) else copy.deepcopy(value)
             for key, value in self.__dict__.items()
@@ -220,12 +233,15 @@ class BaseImageProcessor:
             file.write(self.to_json_string())
 
     def save_pretrained(self, save_directory: str | os.PathLike[str], **kwargs: Any) -> list[str]:
-        """Writes `preprocessor_config.json` to a folder, which is made where there is none; gives the paths written.
+        """Writes `preprocessor_config.json` to a folder, which is made where there is none; gives the paths
+        written.
 
         Raises `ValueError` for `push_to_hub=True`, which is not done here.
         """
         if kwargs.pop("push_to_hub", False):
-            raise ValueError("push_to_hub is not done here: save to a folder, and upload that with huggingface_hub")
+            raise ValueError(
+                "push_to_hub is not done here: save to a folder, and upload that with huggingface_hub"
+            )
         os.makedirs(save_directory, exist_ok=True)
         path = os.path.join(save_directory, FILE_NAME)
         self.to_json_file(path)
@@ -241,7 +257,9 @@ _FLAGS = tuple(key for key in SETTINGS if key.startswith("do_")) + ("disable_gro
 def check_override(key: str, value: Any) -> None:
     """Refuses a keyword argument of a call that is no setting, or a flag that is none, with a `TypeError`."""
     if key not in SETTINGS:
-        raise TypeError(f"preprocess() got an unexpected keyword argument {key!r}; it takes images, {', '.join(SETTINGS)}")
+        raise TypeError(
+            f"preprocess() got an unexpected keyword argument {key!r}; it takes images, {', '.join(SETTINGS)}"
+        )
     if key in _FLAGS and value is not None and not isinstance(value, bool):
         raise TypeError(f"{key} must be True, False or None, got {value!r}")
 
@@ -249,8 +267,8 @@ def check_override(key: str, value: Any) -> None:
 class BitImageProcessor(BaseImageProcessor):
     """The image processor of DINOv2: resize bytes, crop, then rescale and normalise in one step.
 
-    The defaults are those of Transformers' class (the statistics of CLIP); a checkpoint's file has its own. Keyword arguments:
-    see `ImagesKwargs`.
+    The defaults are those of Transformers' class (the statistics of CLIP); a checkpoint's file has its own.
+    Keyword arguments: see `ImagesKwargs`.
     """
 
     default_to_square = False
@@ -288,10 +306,11 @@ class BitImageProcessor(BaseImageProcessor):
 
 
 class DINOv3ViTImageProcessor(BaseImageProcessor):
-    """The image processor of DINOv3, ViT and ConvNeXt: rescale, resize floats to the exact size, then normalise.
+    """The image processor of DINOv3, ViT and ConvNeXt: rescale, resize floats to the exact size, then
+    normalise.
 
-    Pictures are not made RGB unless `do_convert_rgb` is set; a grey one meets the three means and so gets three channels, one with
-    alpha is refused. Keyword arguments: see `ImagesKwargs`.
+    Pictures are not made RGB unless `do_convert_rgb` is set; a grey one meets the three means and so gets
+    three channels, one with alpha is refused. Keyword arguments: see `ImagesKwargs`.
     """
 
     do_resize = True
@@ -332,14 +351,17 @@ class AutoImageProcessor:
     """Opens the image processor of a checkpoint as the class that its file names."""
 
     def __init__(self) -> None:
-        raise OSError("AutoImageProcessor is made by AutoImageProcessor.from_pretrained(pretrained_model_name_or_path)")
+        raise OSError(
+            "AutoImageProcessor is made by AutoImageProcessor.from_pretrained(pretrained_model_name_or_path)"
+        )
 
     @classmethod
     def from_pretrained(cls, pretrained_model_name_or_path: str | os.PathLike[str], **kwargs: Any) -> Any:
         """The processor of a checkpoint: a folder, a hub id, a processor's JSON file, or `"builtin:tiny"`.
 
-        A file without a type is that of the model's family: DINOv2 and DINOv3 ViT have one. Keyword arguments and errors are those of
-        `BaseImageProcessor.from_pretrained`; `backend`, `use_fast` and `trust_remote_code` are accepted, without effect.
+        A file without a type is that of the model's family: DINOv2 and DINOv3 ViT have one. Keyword arguments
+        and errors are those of `BaseImageProcessor.from_pretrained`; `backend`, `use_fast` and
+        `trust_remote_code` are accepted, without effect.
         """
         for key in ("backend", "use_fast", "trust_remote_code", "config"):
             kwargs.pop(key, None)
@@ -348,5 +370,7 @@ class AutoImageProcessor:
         found = settings.get("image_processor_type")
         if found not in CLASSES:
             known = ", ".join(CLASSES)
-            raise ValueError(f"{os.fspath(pretrained_model_name_or_path)}: no image processor {found!r}, known are {known}")
+            raise ValueError(
+                f"{os.fspath(pretrained_model_name_or_path)}: no image processor {found!r}, known are {known}"
+            )
         return CLASSES[found].from_dict(settings, **kwargs)

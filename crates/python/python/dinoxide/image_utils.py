@@ -1,7 +1,8 @@
 """`load_image`: a picture from a path, a URL, bytes, base64 or a PIL image, upright and in RGB.
 
-With Pillow it is a PIL image with Pillow's pixels, as in Transformers; without, a `Picture` with the engine's. Alpha is dropped; a
-colour that stands for transparent is kept beside the pixels, and processors that convert to RGB paint it white.
+With Pillow it is a PIL image with Pillow's pixels, as in Transformers; without, a `Picture` with the
+engine's. Alpha is dropped; a colour that stands for transparent is kept beside the pixels, and processors
+that convert to RGB paint it white.
 """
 
 from __future__ import annotations
@@ -11,23 +12,23 @@ import io
 from typing import Any
 
 from ._native import load_image as decode
-from .download import MAX_URL_BYTES as MAX_URL_BYTES
-from .download import download
+from .download import MAX_URL_BYTES as MAX_URL_BYTES, download
 from .pictures import Picture, file_source, high_bytes, is_pil, is_source
 from .sources import is_url
 
 
 def load_image(image: Any, timeout: float | None = None) -> Any:
-    """Opens a picture: a path, an http(s) URL, a data URI, base64, the bytes of a file, an open file, or a PIL image.
+    """Opens a picture: a path, an http(s) URL, a data URI, base64, the bytes of a file, an open file, or a
+    PIL image.
 
-    `timeout` is how many seconds to wait for a server's next answer (`download.DEFAULT_TIMEOUT` when `None`). A URL may give
-    `MAX_URL_BYTES` and lead on `download.MAX_REDIRECTS` times.
+    `timeout` is how many seconds to wait for a server's next answer (`download.DEFAULT_TIMEOUT` when `None`).
+    A URL may give `MAX_URL_BYTES` and lead on `download.MAX_REDIRECTS` times.
 
-    Gives a PIL image in RGB, turned upright; where Pillow is not installed, an object with `height`, `width`, `size` and the array
-    interface.
+    Gives a PIL image in RGB, turned upright; where Pillow is not installed, an object with `height`, `width`,
+    `size` and the array interface.
 
-    Raises `FileNotFoundError` for a path of nothing, another `OSError` for what cannot be fetched or is no picture, `ValueError` for
-    a URL that is not http(s) or gives too much, and `TypeError` for anything else.
+    Raises `FileNotFoundError` for a path of nothing, another `OSError` for what cannot be fetched or is no
+    picture, `ValueError` for a URL that is not http(s) or gives too much, and `TypeError` for anything else.
     """
     if isinstance(image, Picture):
         return image

@@ -18,7 +18,8 @@ logger = logging.getLogger("dinoxide")
 
 # What decides where the files are.
 _HUB = ("revision", "subfolder", "cache_dir", "local_files_only", "token")
-# What has no effect here, because there is one device, one reader of weights, and no code is run from a checkpoint.
+# What has no effect here, because there is one device, one reader of weights, and no code is run from a
+# checkpoint.
 _WITHOUT_EFFECT = frozenset(
     {
         "device_map",

@@ -1,4 +1,5 @@
-"""Models, backbones and classifiers: what all of them can do. The classes by name are in `families`, the Auto classes in `auto`."""
+"""Models, backbones and classifiers: what all of them can do.
+The classes by name are in `families`, the Auto classes in `auto`."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from .configuration import PreTrainedConfig, from_native
 from .loading import Loading, checked_attention, hub_options, logger
 from .outputs import ModelOutput
 from .randomness import draw_seed
-from .tensors import asarray, dtype_name, is_torch, like
+from .tensors import asarray, dtype_name, like
 
 __all__ = ["Device", "PreTrainedModel", "inference_mode", "no_grad"]
 
@@ -51,10 +52,12 @@ inference_mode = no_grad
 
 
 class PreTrainedModel(Generic[Output]):
-    """A model with its weights, ready to run. Made by `from_pretrained`, or with random weights by `Class(config)`.
+    """A model with its weights, ready to run. Made by `from_pretrained`, or with random weights by
+    `Class(config)`.
 
-    Runs on the CPU, in f32 unless `dtype` or `quantization_config` says otherwise, on all cores unless `num_threads` says otherwise; the
-    interpreter is free meanwhile, and Ctrl-C stops a forward. A model may be called from several threads, and in forked processes.
+    Runs on the CPU, in f32 unless `dtype` or `quantization_config` says otherwise, on all cores unless
+    `num_threads` says otherwise; the interpreter is free meanwhile, and Ctrl-C stops a forward. A model may
+    be called from several threads, and in forked processes.
     """
 
     config_class: ClassVar[type[PreTrainedConfig]]
@@ -67,7 +70,9 @@ class PreTrainedModel(Generic[Output]):
     config: PreTrainedConfig
     training: bool
 
-    def __init__(self, config: PreTrainedConfig, *, seed: int | None = None, num_threads: int | None = None) -> None:
+    def __init__(
+        self, config: PreTrainedConfig, *, seed: int | None = None, num_threads: int | None = None
+    ) -> None:
         """Random weights for `config`; `seed` decides them (default: see `set_seed`)."""
         if not isinstance(config, self.config_class):
             expected, got = self.config_class.__name__, type(config).__name__
@@ -76,7 +81,9 @@ class PreTrainedModel(Generic[Output]):
         network = _native.Network.from_config(config._to_native(), self.head, seed, num_threads)
         self._set_up(network, "sdpa", config)
 
-    def _set_up(self, network: _native.Network, attn_implementation: str, config: PreTrainedConfig | None = None) -> None:
+    def _set_up(
+        self, network: _native.Network, attn_implementation: str, config: PreTrainedConfig | None = None
+    ) -> None:
         self._network = network
         self._loaded_config = network.config
         self.config = from_native(self._loaded_config) if config is None else config
@@ -84,7 +91,7 @@ class PreTrainedModel(Generic[Output]):
         self.training = False
         self._origin: tuple[str, dict[str, Any]] | None = None
 
-    # --- loading and saving -----------------------------------------------------------------------------------------
+    # --- loading and saving ---------------------------------------------------------------------------------
 
     @classmethod
     def from_pretrained(
@@ -96,19 +103,21 @@ class PreTrainedModel(Generic[Output]):
     ) -> Self:
         """Opens a checkpoint: a folder, a hub id, or `builtin:tiny`.
 
-        - `dtype`: what weights are rounded to and held in: `"auto"` (default: as the checkpoint says), `"float32"`, `"bfloat16"`,
-          `"float16"`, or torch's dtypes.
-        - `quantization_config`: `Int4WeightOnlyConfig(group_size=128)`, `Int8DynamicActivationInt8WeightConfig()`, …, in a `TorchAoConfig` or
-          not.
+        - `dtype`: what weights are rounded to and held in: `"auto"` (default: as the checkpoint says),
+          `"float32"`, `"bfloat16"`, `"float16"`, or torch's dtypes.
+        - `quantization_config`: `Int4WeightOnlyConfig(group_size=128)`,
+          `Int8DynamicActivationInt8WeightConfig()`, …, in a `TorchAoConfig` or not.
         - `attn_implementation`: `"sdpa"` or `"eager"`.
         - `revision`, `subfolder`, `cache_dir`, `local_files_only`, `token`: where the files are.
-        - `num_threads`: threads to run on; default: all cores. `isa`: a level of instructions, such as `"avx2"`.
+        - `num_threads`: threads to run on; default: all cores. `isa`: a level of instructions, such as
+          `"avx2"`.
         - `ignore_mismatched_sizes`, `output_loading_info` (gives the model and a dictionary), `config`.
-        - any other is a setting of the config: `num_labels=`, `id2label=`, `out_features=`, `output_hidden_states=`, ….
+        - any other is a setting of the config: `num_labels=`, `id2label=`, `out_features=`,
+          `output_hidden_states=`, ….
         - `device_map` and the like have no effect.
 
-        Raises `OSError` where there is no such checkpoint or it cannot be read, `ValueError` where it is of another family or an
-        argument does not fit, `TypeError` for a setting that there is not.
+        Raises `OSError` where there is no such checkpoint or it cannot be read, `ValueError` where it is of
+        another family or an argument does not fit, `TypeError` for a setting that there is not.
         """
         source = os.fspath(pretrained_model_name_or_path)
         origin = (source, {"config": config, **kwargs})
@@ -139,19 +148,32 @@ class PreTrainedModel(Generic[Output]):
         fresh += [name for name, *_ in info["mismatched_keys"]]
         if fresh:
             logger.warning(
-                "%s of %s were not in the checkpoint in this shape and are random: the classifier has to be trained",
+                "%s of %s were not in the checkpoint in this shape and are random: "
+                "the classifier has to be trained",
                 ", ".join(fresh),
                 source,
             )
 
     def save_pretrained(
-        self, save_directory: str | os.PathLike[str], *, max_shard_size: int | str | None = None, **kwargs: Any
+        self,
+        save_directory: str | os.PathLike[str],
+        *,
+        max_shard_size: int | str | None = None,
+        **kwargs: Any,
     ) -> None:
-        """Writes `config.json`, weights and, where there is one, `preprocessor_config.json` to a folder, as Transformers does: the weights
-        are those of the checkpoint, to the bit, or their codes where `quantization_config` was given."""
+        """Writes `config.json`, weights and, where there is one, `preprocessor_config.json` to a folder, as
+        Transformers does: the weights are those of the checkpoint, to the bit, or their codes where
+        `quantization_config` was given."""
         if kwargs.pop("push_to_hub", False):
             raise ValueError("push_to_hub is not supported: upload the folder with the hub's own tools")
-        for name in ("is_main_process", "safe_serialization", "save_original_format", "variant", "token", "state_dict"):
+        for name in (
+            "is_main_process",
+            "safe_serialization",
+            "save_original_format",
+            "variant",
+            "token",
+            "state_dict",
+        ):
             kwargs.pop(name, None)
         if kwargs:
             raise TypeError(f"save_pretrained() got an unexpected keyword argument {next(iter(kwargs))!r}")
@@ -169,10 +191,13 @@ class PreTrainedModel(Generic[Output]):
 
     def __reduce__(self) -> Any:
         if self._origin is None:
-            raise TypeError(f"a {type(self).__name__} with random weights cannot be pickled: save it and pickle its folder's name")
+            raise TypeError(
+                f"a {type(self).__name__} with random weights cannot be pickled: "
+                "save it and pickle its folder's name"
+            )
         return _reopened, (type(self), *self._origin, self.training)
 
-    # --- what it is -------------------------------------------------------------------------------------------------
+    # --- what it is -----------------------------------------------------------------------------------------
 
     @property
     def device(self) -> Any:
@@ -182,7 +207,8 @@ class PreTrainedModel(Generic[Output]):
 
     @property
     def dtype(self) -> Any:
-        """What the config says that weights are held in: torch's dtype where torch is there, else its name. Outputs are f32 always."""
+        """What the config says that weights are held in: torch's dtype where torch is there, else its name.
+        Outputs are f32 always."""
         name = self.config.dtype or "float32"
         torch = _torch()
         return name if torch is None else getattr(torch, str(name), name)
@@ -207,7 +233,8 @@ class PreTrainedModel(Generic[Output]):
         return self._network.isa
 
     def linears(self) -> list[tuple[str, str, str | None]]:
-        """For each linear layer its weight's name, what it is held in, and why, where that is not what was asked."""
+        """For each linear layer its weight's name, what it is held in, and why, where that is not what was
+        asked."""
         return self._network.linears
 
     def num_parameters(self, only_trainable: bool = False, exclude_embeddings: bool = False) -> int:
@@ -221,17 +248,19 @@ class PreTrainedModel(Generic[Output]):
         return self._network.weight_bytes
 
     def __repr__(self) -> str:
-        linear = {precision for _, precision, _ in self.linears()}
-        return f"{type(self).__name__}({self.name_or_path or 'random weights'!r}, {'/'.join(sorted(linear))}, {self.isa}, {self.num_threads} threads)"
+        source = self.name_or_path or "random weights"
+        precisions = "/".join(sorted({precision for _, precision, _ in self.linears()}))
+        return f"{type(self).__name__}({source!r}, {precisions}, {self.isa}, {self.num_threads} threads)"
 
-    # --- modes ------------------------------------------------------------------------------------------------------
+    # --- modes ----------------------------------------------------------------------------------------------
 
     def eval(self: Self) -> Self:
         """Turns train mode off, which it is at first."""
         return self.train(False)
 
     def train(self: Self, mode: bool = True) -> Self:
-        """Turns train mode on: dropout, drop path and RoPE's augmentation, as the config says. There is no backward pass."""
+        """Turns train mode on: dropout, drop path and RoPE's augmentation, as the config says.
+        There is no backward pass."""
         self.training = mode
         return self
 
@@ -241,14 +270,20 @@ class PreTrainedModel(Generic[Output]):
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Itself: everything runs on the CPU, of which other devices are warned. A dtype other than the model's is a `ValueError`: it is
-        chosen when loading."""
+        """Itself: everything runs on the CPU, of which other devices are warned. A dtype other than the
+        model's is a `ValueError`: it is chosen when loading."""
         for argument in (*args, *kwargs.values()):
             name = dtype_name(argument)
             if isinstance(argument, int) or str(argument).partition(":")[0] in ("cuda", "mps", "xpu"):
-                warnings.warn(f"there is no device {argument}: everything runs on the CPU", UserWarning, stacklevel=2)
-            if name in ("float32", "float16", "bfloat16", "float64") and name != (self.config.dtype or "float32"):
-                raise ValueError(f'the weights\' format is chosen when loading: from_pretrained(..., dtype="{name}")')
+                warnings.warn(
+                    f"there is no device {argument}: everything runs on the CPU", UserWarning, stacklevel=2
+                )
+            if name in ("float32", "float16", "bfloat16", "float64") and name != (
+                self.config.dtype or "float32"
+            ):
+                raise ValueError(
+                    f'the weights\' format is chosen when loading: from_pretrained(..., dtype="{name}")'
+                )
         return self
 
     def cpu(self: Self) -> Self:
@@ -260,10 +295,11 @@ class PreTrainedModel(Generic[Output]):
         return self.to("float32")
 
     def set_attn_implementation(self, attn_implementation: str) -> None:
-        """`"sdpa"`, fused, whose memory is linear in the tokens, or `"eager"`, which makes all probabilities."""
+        """`"sdpa"`, fused, whose memory is linear in the tokens, or `"eager"`, which makes all
+        probabilities."""
         self.attn_implementation = checked_attention(attn_implementation)
 
-    # --- running ----------------------------------------------------------------------------------------------------
+    # --- running --------------------------------------------------------------------------------------------
 
     forward: Callable[..., Output]
 
@@ -280,7 +316,8 @@ class PreTrainedModel(Generic[Output]):
         return_dict: bool | None = None,
         **inputs: Any,
     ) -> Output:
-        """Runs, with what the config says where the caller leaves it open; `inputs` are the engine's. A tuple where that is asked."""
+        """Runs, with what the config says where the caller leaves it open; `inputs` are the engine's.
+        A tuple where that is asked."""
         if pixel_values is None:
             raise ValueError("pixel_values is missing")
         pixels = asarray(pixel_values, np.float32)
@@ -306,7 +343,8 @@ def mask(value: Any) -> Any:
 
 
 def _states(asked: bool | list[int] | None, config: bool | list[int] | int | None) -> bool | list[int]:
-    """`output_hidden_states`: all, none, or a list of places; a number alone counts as in Transformers, 0 as none."""
+    """`output_hidden_states`: all, none, or a list of places;
+    a number alone counts as in Transformers, 0 as none."""
     which = config if asked is None else asked
     if isinstance(which, (list, tuple)):
         return list(which)
@@ -326,7 +364,9 @@ def _torch() -> Any:
     return sys.modules.get("torch")
 
 
-def _reopened(cls: type[PreTrainedModel[Any]], source: str, kwargs: dict[str, Any], training: bool) -> PreTrainedModel[Any]:
+def _reopened(
+    cls: type[PreTrainedModel[Any]], source: str, kwargs: dict[str, Any], training: bool
+) -> PreTrainedModel[Any]:
     """What pickling a model comes to: opening its checkpoint again."""
     kwargs = {name: value for name, value in kwargs.items() if name != "output_loading_info"}
     model: PreTrainedModel[Any] = cls.from_pretrained(source, **kwargs)

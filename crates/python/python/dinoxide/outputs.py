@@ -1,4 +1,5 @@
-"""What models give: objects with named fields that also index like tuples and like dictionaries, as Transformers' do."""
+"""What models give: objects with named fields that also index like tuples and like dictionaries, as
+Transformers' do."""
 
 from __future__ import annotations
 
@@ -17,10 +18,11 @@ __all__ = [
 
 
 class ModelOutput(OrderedDict[str, Any]):
-    """Fields by name (`outputs.pooler_output`, `outputs["pooler_output"]`) and by place (`outputs[0]`, `outputs[:2]`).
+    """Fields by name (`outputs.pooler_output`, `outputs["pooler_output"]`) and by place (`outputs[0]`,
+    `outputs[:2]`).
 
-    A field that was not asked for is `None` as an attribute, and is not there otherwise: places and keys count only the others.
-    `to_tuple()` unpacks.
+    A field that was not asked for is `None` as an attribute, and is not there otherwise: places and keys
+    count only the others. `to_tuple()` unpacks.
     """
 
     def __post_init__(self) -> None:
@@ -76,7 +78,8 @@ class BaseModelOutputWithPooling(ModelOutput):
 class BaseModelOutputWithPoolingAndNoAttention(ModelOutput):
     """What a ConvNeXt gives.
 
-    - `last_hidden_state` [B, 1 + h·w, C]: the pooled vector, then the places of the last map, after the final norm.
+    - `last_hidden_state` [B, 1 + h·w, C]: the pooled vector, then the places of the last map, after the final
+      norm.
     - `pooler_output` [B, C]: the first of it.
     - `hidden_states`: the input picture, then the map [B, C, H, W] of each stage.
     """
@@ -116,6 +119,7 @@ class BackboneOutput(ModelOutput):
 
 @dataclass(eq=False)
 class DINOv3ViTBackboneOutput(BackboneOutput):
-    """A `BackboneOutput` with `cls_tokens` [B, D], one a chosen stage, where `config.return_class_token` is set."""
+    """A `BackboneOutput` with `cls_tokens` [B, D], one a chosen stage, where `config.return_class_token` is
+    set."""
 
     cls_tokens: tuple[Any, ...] | None = None

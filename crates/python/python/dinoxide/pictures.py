@@ -1,8 +1,10 @@
-"""Pictures in whatever form a program holds them, as what the engine takes: a file, or an array of bytes or floats.
+"""Pictures in whatever form a program holds them, as what the engine takes: a file, or an array of bytes or
+floats.
 
-A PIL image becomes RGB as Transformers does it (transparency on white) when the processor converts, else the array of its bands.
-Arrays are [H, W], [C, H, W] or [H, W, C] with 1, 3 or 4 channels, of any dtype and strides; 4-D ones are batches. Files and bytes are
-decoded by the engine: upright, alpha dropped. 16-bit grey pictures keep their high byte, as those of files do.
+A PIL image becomes RGB as Transformers does it (transparency on white) when the processor converts, else the
+array of its bands. Arrays are [H, W], [C, H, W] or [H, W, C] with 1, 3 or 4 channels, of any dtype and
+strides; 4-D ones are batches. Files and bytes are decoded by the engine: upright, alpha dropped. 16-bit grey
+pictures keep their high byte, as those of files do.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class File:
 
 @dataclass(frozen=True)
 class Pixels:
-    """A picture that is there: `array` [H, W], [C, H, W] or [H, W, C]; `None` as `channels_first` infers the layout."""
+    """A picture that is there: `array` [H, W], [C, H, W] or [H, W, C];
+    `None` as `channels_first` infers the layout."""
 
     array: np.ndarray
     channels_first: bool | None = None
@@ -39,7 +42,8 @@ class Pixels:
 
 @dataclass(frozen=True)
 class Picture:
-    """An RGB picture, for where Pillow is not installed: bytes [H, W, 3], read as an array with `numpy.asarray`.
+    """An RGB picture, for where Pillow is not installed: bytes [H, W, 3], read as an array with
+    `numpy.asarray`.
 
     Pixels of the color `transparent`, if there is one, count as transparent.
     """
@@ -82,8 +86,8 @@ class Picture:
 
 
 def flat(images: Any) -> Iterator[tuple[str, Any]]:
-    """Pictures of a list, a list of lists or a 4-D array, one by one, each with words for its place: `"image 3: "`, or none where
-    there is but one.
+    """Pictures of a list, a list of lists or a 4-D array, one by one, each with words for its place: `"image
+    3: "`, or none where there is but one.
     """
     if isinstance(images, (list, tuple)):
         if not images:
@@ -135,7 +139,8 @@ def as_array(image: Any, place: str = "") -> np.ndarray:
 def opened(image: Any, convert_rgb: bool, channels_first: bool | None) -> File | Pixels:
     """A picture as the engine takes it.
 
-    Raises `ValueError` for a URL and for an array that is no picture, `TypeError` for an array without numbers.
+    Raises `ValueError` for a URL and for an array that is no picture, `TypeError` for an array without
+    numbers.
     """
     if is_source(image):
         return File(file_source(image))
@@ -154,7 +159,9 @@ def file_source(image: Any) -> str | bytes:
         return bytes(image)
     path = os.fsdecode(image)
     if is_url(path):
-        raise ValueError(f"{path} is a URL: open it with dinoxide.load_image, which has limits, and give what that gives")
+        raise ValueError(
+            f"{path} is a URL: open it with dinoxide.load_image, which has limits, and give what that gives"
+        )
     if isinstance(image, str):
         encoded = encoded_picture(image)
         if encoded is not None:
@@ -166,7 +173,10 @@ def read_all(stream: Any) -> bytes:
     """The bytes of an open file, from where it stands."""
     data = stream.read(MAX_FILE_BYTES + 1)
     if not isinstance(data, bytes):
-        raise TypeError(f"a picture file must be opened in binary mode, {type(stream).__name__} gives {type(data).__name__}")
+        raise TypeError(
+            "a picture file must be opened in binary mode, "
+            f"{type(stream).__name__} gives {type(data).__name__}"
+        )
     if len(data) > MAX_FILE_BYTES:
         raise ValueError(f"the open file gives more than MAX_FILE_BYTES, {MAX_FILE_BYTES} bytes")
     return data

@@ -1,7 +1,8 @@
-"""`pipeline`: pictures in, answers out, as Transformers' pipelines for image classification and image feature extraction.
+"""`pipeline`: pictures in, answers out, as Transformers' pipelines for image classification and image feature
+extraction.
 
-A picture gives an answer, a list of pictures a list of answers, an iterator a generator. Files are decoded by the engine; URLs
-within the limits of `dinoxide.load_image`. Everything runs on the CPU.
+A picture gives an answer, a list of pictures a list of answers, an iterator a generator. Files are decoded by
+the engine; URLs within the limits of `dinoxide.load_image`. Everything runs on the CPU.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ class Pipeline:
         **parameters: Any,
     ) -> None:
         if image_processor is None:
-            raise ValueError("a pipeline of a model object needs image_processor=, a processor or a checkpoint")
+            raise ValueError(
+                "a pipeline of a model object needs image_processor=, a processor or a checkpoint"
+            )
         warn_of_device(device)
         self.model = model
         self.image_processor = image_processor
@@ -76,8 +79,8 @@ class Pipeline:
     ) -> Any:
         """Answers a picture, a list of them, or an iterator or dataset of them; `batch_size` at a time.
 
-        A picture is a path, a URL, base64, the bytes of a file or a PIL image. What an iterator gives is taken when it is needed.
-        `num_workers` is accepted, without effect.
+        A picture is a path, a URL, base64, the bytes of a file or a PIL image. What an iterator gives is
+        taken when it is needed. `num_workers` is accepted, without effect.
         """
         inputs = images if inputs is None else inputs
         if inputs is None:
@@ -102,7 +105,8 @@ class Pipeline:
         self.image_processor.save_pretrained(save_directory)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(model={type(self.model).__name__}, dtype={self.dtype}, device={self.device})"
+        model = type(self.model).__name__
+        return f"{type(self).__name__}(model={model}, dtype={self.dtype}, device={self.device})"
 
     def stream(self, pictures: Iterable[Any], size: int, parameters: dict[str, Any]) -> Iterator[Any]:
         """The answers of pictures, computed `size` pictures at a time."""
@@ -112,15 +116,21 @@ class Pipeline:
             for outputs in self.forward(inputs):
                 yield self.postprocess(outputs, **self.of_answer(parameters))
 
-    def preprocess(self, image: Any, timeout: float | None = None, **image_processor_kwargs: Any) -> BatchFeature:
+    def preprocess(
+        self, image: Any, timeout: float | None = None, **image_processor_kwargs: Any
+    ) -> BatchFeature:
         """A picture as `pixel_values` [1, 3, H, W]."""
         if isinstance(image, str) and is_url(image):
             image = download(image, timeout)
-        elif self.takes_arrays and not is_source(image) and (is_torch(image) or isinstance(image, np.ndarray)):
+        elif (
+            self.takes_arrays and not is_source(image) and (is_torch(image) or isinstance(image, np.ndarray))
+        ):
             image = as_array(image)
         elif not is_source(image):
             image = load_image(image)
-        batch: BatchFeature = self.image_processor(image, **{**image_processor_kwargs, "return_tensors": "np"})
+        batch: BatchFeature = self.image_processor(
+            image, **{**image_processor_kwargs, "return_tensors": "np"}
+        )
         return batch
 
     def forward(self, inputs: list[BatchFeature]) -> Iterator[Any]:
@@ -145,7 +155,11 @@ class Pipeline:
 
     def of_answer(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """The parameters for `postprocess`."""
-        return {key: value for key, value in parameters.items() if key not in ("timeout", "image_processor_kwargs")}
+        return {
+            key: value
+            for key, value in parameters.items()
+            if key not in ("timeout", "image_processor_kwargs")
+        }
 
     def postprocess(self, model_outputs: Any, **parameters: Any) -> Any:
         """The answer of a picture from its outputs."""
@@ -158,8 +172,8 @@ class ImageClassificationPipeline(Pipeline):
     Takes arrays and tensors beside what every pipeline takes.
 
     - `top_k`: how many labels (5).
-    - `function_to_apply`: `"softmax"`, `"sigmoid"` or `"none"`; when not given, none for a regression, the sigmoid for several labels
-      at once or a single one, else the softmax.
+    - `function_to_apply`: `"softmax"`, `"sigmoid"` or `"none"`; when not given, none for a regression, the
+      sigmoid for several labels at once or a single one, else the softmax.
     - `timeout`: seconds to wait for a server of a URL.
     """
 
@@ -187,7 +201,8 @@ class ImageClassificationPipeline(Pipeline):
 
 
 class ImageFeatureExtractionPipeline(Pipeline):
-    """Features of pictures: the last hidden states [1, S, D], or with `pool` the pooled output [1, D], as nested lists.
+    """Features of pictures: the last hidden states [1, S, D], or with `pool` the pooled output [1, D], as
+    nested lists.
 
     - `pool`: whether to give `pooler_output`.
     - `return_tensors`: whether to give tensors instead of lists.
@@ -235,14 +250,14 @@ def pipeline(
 ) -> Any:
     """A pipeline for `task`, `"image-classification"` or `"image-feature-extraction"`.
 
-    `model` is a checkpoint (a folder, a hub id, `"builtin:tiny"`) or a model; then `image_processor` must be given, a processor or
-    the checkpoint of one. Without a task, a model with a classifier classifies and any other extracts features. `device` may be
-    anything: the CPU computes, which a warning says. `model_kwargs` go to the model's `from_pretrained`, and the other keyword
-    arguments to the pipeline: `top_k`, `function_to_apply`, `pool`, `return_tensors`, `image_processor_kwargs`, `batch_size`,
-    `timeout`.
+    `model` is a checkpoint (a folder, a hub id, `"builtin:tiny"`) or a model; then `image_processor` must be
+    given, a processor or the checkpoint of one. Without a task, a model with a classifier classifies and any
+    other extracts features. `device` may be anything: the CPU computes, which a warning says. `model_kwargs`
+    go to the model's `from_pretrained`, and the other keyword arguments to the pipeline: `top_k`,
+    `function_to_apply`, `pool`, `return_tensors`, `image_processor_kwargs`, `batch_size`, `timeout`.
 
-    Raises `KeyError` for an unknown task, `RuntimeError` without task and model, `ValueError` without a model or processor, and what
-    `from_pretrained` raises.
+    Raises `KeyError` for an unknown task, `RuntimeError` without task and model, `ValueError` without a model
+    or processor, and what `from_pretrained` raises.
     """
     if model is None:
         missing = "a task or a model" if task is None else f"a model for {task}; there is no default"

@@ -1,7 +1,8 @@
 """Pictures through the engine's processor, one by one, and their arrays together.
 
-The engine takes bytes and floats. Arrays of other integers are resized as torchvision does it: as floats, then back to integers
-(rounded to even where signed, cut off where not), before they are cropped and normalised.
+The engine takes bytes and floats. Arrays of other integers are resized as torchvision does it: as floats,
+then back to integers (rounded to even where signed, cut off where not), before they are cropped and
+normalised.
 """
 
 from __future__ import annotations
@@ -17,8 +18,17 @@ from .features import BatchFeature, tensor_type_of
 from .pictures import File, Pixels, flat, is_pil, opened
 from .tensors import Tensor
 
-FILTERS = {"nearest": 0, "nearest-exact": 0, "lanczos": 1, "bilinear": 2, "bicubic": 3, "box": 4, "hamming": 5}
-# Most pixels that padding to the largest picture of a batch may make of one, as the engine's limit of a result.
+FILTERS = {
+    "nearest": 0,
+    "nearest-exact": 0,
+    "lanczos": 1,
+    "bilinear": 2,
+    "bicubic": 3,
+    "box": 4,
+    "hamming": 5,
+}
+# Most pixels that padding to the largest picture of a batch may make of one, as the engine's limit of a
+# result.
 MAX_PADDED_PIXELS = 1 << 26
 # What the engine's processor is made of.
 _ENGINE_SETTINGS = (
@@ -59,7 +69,15 @@ def at_place(place: str, process: Any, image: Any) -> Any:
         raise kind(f"{place}{error}") from error
 
 
-_PLAIN_ERRORS = (TypeError, ValueError, OSError, MemoryError, FileNotFoundError, PermissionError, IsADirectoryError)
+_PLAIN_ERRORS = (
+    TypeError,
+    ValueError,
+    OSError,
+    MemoryError,
+    FileNotFoundError,
+    PermissionError,
+    IsADirectoryError,
+)
 
 
 def plain_kind(error: Exception) -> type[Exception]:
@@ -85,7 +103,9 @@ class Engine:
             return self.processed(picture)
         except ValueError as error:
             if not self.config["do_convert_rgb"] and is_pil(image) and len(image.getbands()) in (2, 4):
-                raise ValueError(f"{error}; do_convert_rgb=True makes RGB of a picture in mode {image.mode}") from error
+                raise ValueError(
+                    f"{error}; do_convert_rgb=True makes RGB of a picture in mode {image.mode}"
+                ) from error
             raise
 
     def processed(self, picture: File | Pixels) -> np.ndarray:
@@ -141,10 +161,13 @@ def refuse_alpha(picture: Pixels) -> None:
     """Refuses alpha in integers other than bytes, whose range nobody knows."""
     array = picture.array
     axes = {None: (0, 2), True: (0,), False: (2,)}[picture.channels_first]
-    channels = next((array.shape[axis] for axis in axes if array.ndim == 3 and array.shape[axis] in (1, 3, 4)), None)
+    channels = next(
+        (array.shape[axis] for axis in axes if array.ndim == 3 and array.shape[axis] in (1, 3, 4)), None
+    )
     if channels == 4:
         raise ValueError(
-            f"an array of {array.dtype} with four channels cannot become RGB: give uint8, or floats between 0 and 1"
+            f"an array of {array.dtype} with four channels cannot become RGB: "
+            "give uint8, or floats between 0 and 1"
         )
 
 
@@ -176,7 +199,9 @@ def resample_code(value: Any) -> Any:
     value = getattr(value, "value", value)
     if isinstance(value, str):
         if value.lower() not in FILTERS:
-            raise ValueError(f"resample must be one of {', '.join(FILTERS)}, or Pillow's number, got {value!r}")
+            raise ValueError(
+                f"resample must be one of {', '.join(FILTERS)}, or Pillow's number, got {value!r}"
+            )
         return FILTERS[value.lower()]
     return value
 
@@ -185,7 +210,9 @@ def channels_first(value: Any) -> bool | None:
     """What `input_data_format` says: a text, or Transformers' enum of it."""
     name = getattr(value, "value", value)
     if name not in (None, "channels_first", "channels_last"):
-        raise ValueError(f"input_data_format must be 'channels_first', 'channels_last' or None, got {value!r}")
+        raise ValueError(
+            f"input_data_format must be 'channels_first', 'channels_last' or None, got {value!r}"
+        )
     return None if name is None else name == "channels_first"
 
 
@@ -194,8 +221,12 @@ def pad_to_largest(values: list[np.ndarray]) -> list[np.ndarray]:
     height = max(value.shape[1] for value in values)
     width = max(value.shape[2] for value in values)
     if height * width > MAX_PADDED_PIXELS:
-        raise ValueError(f"padding to {height}x{width} pixels exceeds the limit MAX_PADDED_PIXELS, {MAX_PADDED_PIXELS}")
-    return [np.pad(value, ((0, 0), (0, height - value.shape[1]), (0, width - value.shape[2]))) for value in values]
+        raise ValueError(
+            f"padding to {height}x{width} pixels exceeds the limit MAX_PADDED_PIXELS, {MAX_PADDED_PIXELS}"
+        )
+    return [
+        np.pad(value, ((0, 0), (0, height - value.shape[1]), (0, width - value.shape[2]))) for value in values
+    ]
 
 
 def settings_json(settings: dict[str, Any], indent: int | None = None) -> str:

@@ -16,7 +16,8 @@ _SUFFIXES = ("Fast", "Pil")
 
 
 def class_name(cls: type) -> str:
-    """The name that a class has in files; a class of a program that derives from one of ours has that one's."""
+    """The name that a class has in files; a class of a program that derives from one of ours has that
+    one's."""
     names = [base.__name__ for base in cls.__mro__ if base.__module__ == f"{__package__}.image_processing"]
     return names[0]
 
@@ -29,9 +30,11 @@ def split_options(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
 
 
 def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict[str, Any]:
-    """The settings in a checkpoint's processor file, or in a JSON file, with the name of a class as `image_processor_type`.
+    """The settings in a checkpoint's processor file, or in a JSON file, with the name of a class as
+    `image_processor_type`.
 
-    Raises `OSError` or one of its kinds for a file that is not there or no JSON object, `ValueError` for an unknown class.
+    Raises `OSError` or one of its kinds for a file that is not there or no JSON object, `ValueError` for an
+    unknown class.
     """
     if os.path.isfile(source):
         return read_file(source)

@@ -10,7 +10,8 @@ _generator = random.Random()
 
 
 def set_seed(seed: int) -> None:
-    """Makes the fresh weights and the draws of train mode that follow the same each time. They are not torch's numbers."""
+    """Makes the fresh weights and the draws of train mode that follow the same each time.
+    They are not torch's numbers."""
     _generator.seed(seed)
 
 

@@ -1,6 +1,7 @@
 """Sizes of an image processor: `size`, `crop_size` and `pad_size`, pixels.
 
-A size is a number, a list of height and width, or a dictionary with one of six sets of keys; processors hold it as `SizeDict`.
+A size is a number, a list of height and width, or a dictionary with one of six sets of keys; processors hold
+it as `SizeDict`.
 """
 
 from __future__ import annotations
@@ -53,5 +54,7 @@ def size_dict(size: Any, name: str = "size", default_to_square: bool | None = Tr
         raise ValueError(f"{name} must be a number, a height and a width, or a dictionary, got {size!r}")
     if frozenset(size) not in SIZE_KEYS:
         forms = "; ".join(", ".join(sorted(keys)) for keys in SIZE_KEYS)
-        raise ValueError(f"{name} must have the keys of one of these forms: {forms}; got {sorted(map(str, size))}")
+        raise ValueError(
+            f"{name} must have the keys of one of these forms: {forms}; got {sorted(map(str, size))}"
+        )
     return SizeDict(size)

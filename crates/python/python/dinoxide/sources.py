@@ -1,6 +1,7 @@
 """Texts that stand for a picture: URLs, data URIs and base64.
 
-`data:image/png;base64,…` and bare base64 are pictures themselves, as in Transformers; a text that is the path of a file is that file.
+`data:image/png;base64,…` and bare base64 are pictures themselves, as in Transformers; a text that is the path
+of a file is that file.
 """
 
 from __future__ import annotations

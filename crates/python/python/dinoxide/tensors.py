@@ -1,4 +1,5 @@
-"""Arrays in and out: numpy's, torch's where torch is there, and whatever else lends its memory by an array protocol."""
+"""Arrays in and out: numpy's, torch's where torch is there, and whatever else lends its memory by an array
+protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
     """
 
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
-        """Axis `dim` split into axes of `sizes`, one of which may be -1: [B, 256, D] by (1, (16, 16)) is [B, 16, 16, D]."""
+        """Axis `dim` split into axes of `sizes`, one of which may be -1:
+        [B, 256, D] by (1, (16, 16)) is [B, 16, 16, D]."""
         axis = dim if dim >= 0 else dim + self.ndim
         if not 0 <= axis < self.ndim:
             raise IndexError(f"dim {dim} is out of range for {self.ndim} dimensions")
@@ -115,8 +117,8 @@ def is_torch(value: object) -> bool:
 def asarray(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, np.dtype[Any]]:
     """`value` as a numpy array, of `dtype` if that is named; its memory is shared wherever it can be.
 
-    Takes numpy's arrays, torch's tensors (also bfloat16, which is widened), whatever speaks `__array__`, `__array_interface__` or
-    DLPack, and lists of numbers or of arrays.
+    Takes numpy's arrays, torch's tensors (also bfloat16, which is widened), whatever speaks `__array__`,
+    `__array_interface__` or DLPack, and lists of numbers or of arrays.
     """
     if is_torch(value):
         value = value.detach().cpu()
@@ -131,8 +133,8 @@ def asarray(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, np.dt
 
 
 def like(reference: object, array: np.ndarray[Any, np.dtype[Any]]) -> Any:
-    """`array` in the kind of `reference`: a tensor of torch, on its device, where that is one; else a `Tensor`. Nothing is copied on the
-    CPU."""
+    """`array` in the kind of `reference`: a tensor of torch, on its device, where that is one; else a
+    `Tensor`. Nothing is copied on the CPU."""
     if is_torch(reference):
         tensor = sys.modules["torch"].from_numpy(array)
         device = reference.device  # type: ignore[attr-defined]
