@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, ClassVar, NoReturn
 
-from . import _native, families
-from .configuration import PreTrainedConfig, from_native
-from .loading import hub_options
-from .modeling import PreTrainedModel
+from . import families
+from .configuration import PreTrainedConfig
+from .modeling import PreTrainedModel, model_type_of
 
 __all__ = ["AutoBackbone", "AutoModel", "AutoModelForImageClassification"]
 
@@ -34,8 +33,8 @@ class _Auto:
         """Opens a checkpoint as the class that its `model_type` asks for;
         arguments are those of `PreTrainedModel.from_pretrained`."""
         source = os.fspath(pretrained_model_name_or_path)
-        config, _ = _native.open_config(source, hub_options(dict(kwargs)))
-        return cls._class_for(from_native(config).model_type).from_pretrained(source, **kwargs)
+        chosen = cls._class_for(model_type_of(source, kwargs))
+        return chosen._opened(source, kwargs.pop("config", None), kwargs)
 
     @classmethod
     def from_config(cls, config: PreTrainedConfig, **kwargs: Any) -> Any:

@@ -13,7 +13,6 @@ import copy
 import functools
 import inspect
 import json
-import logging
 import math
 import os
 import warnings
@@ -21,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from . import _native
+from .hub import hub_options, refuse_upload
+from .messages import logger, tell
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
@@ -32,23 +33,10 @@ else:
 
 Self = TypeVar("Self", bound="PreTrainedConfig")
 
-logger = logging.getLogger("dinoxide")
-
 # The version of Transformers whose defaults and form are followed.
 TRANSFORMERS_VERSION = "5.24.0"
 # The key of the object that stands for a float JSON does not have.
 FLOAT_TAG = "__float__"
-# Arguments of `from_pretrained` that say where the file is, with the engine's name for them.
-SOURCE_OPTIONS = ("cache_dir", "local_files_only", "token", "revision", "subfolder")
-# Arguments of Transformers' `from_pretrained` without a meaning here.
-IGNORED_OPTIONS = (
-    "proxies",
-    "trust_remote_code",
-    "code_revision",
-    "user_agent",
-    "_from_auto",
-    "_from_pipeline",
-)
 # Attributes that are never written.
 NOT_WRITTEN = ("_attn_implementation",)
 # Keys of files that are read past.
@@ -301,10 +289,7 @@ class PreTrainedConfig:
             ValueError: a value of a wrong type or out of range, or `push_to_hub`.
             OSError: the file cannot be written.
         """
-        if push_to_hub:
-            raise ValueError(
-                "`push_to_hub` is not supported: save to a folder, and upload it with `hf upload`"
-            )
+        refuse_upload({"push_to_hub": push_to_hub})
         self.check()
         self.to_json_string()  # values that JSON cannot hold are refused
         _native.save_config(self._to_native(), os.fspath(save_directory))
@@ -315,22 +300,13 @@ class PreTrainedConfig:
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What a checkpoint's `config.json` holds, and the arguments that do not say where it is."""
         source = os.fspath(pretrained_model_name_or_path)
-        options: dict[str, Any] = {"seed": 0}
-        for name in SOURCE_OPTIONS:
-            value = kwargs.pop(name, None)
-            if value is not None and value != "":
-                options[name] = value
-        if kwargs.pop("force_download", False):
-            raise ValueError("`force_download` is not supported: remove the checkpoint from the cache first")
-        for name in IGNORED_OPTIONS:
-            kwargs.pop(name, None)
+        options = hub_options(kwargs)
         if os.path.isfile(source):
             with open(source, encoding="utf-8") as file:
                 text = file.read()
         else:
             text, messages = _native.open_config(source, options)
-            for message in messages:
-                logger.warning(message)
+            tell(messages)
         config = parse(text, source)
         if kwargs.get("model_type", config.get("model_type")) != config.get("model_type"):
             config["model_type"] = kwargs["model_type"]

@@ -9,14 +9,14 @@ keyword arguments of a call take their place for that call.
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar
 
 from .features import BatchFeature
+from .hub import hub_options, refuse_upload
 from .processing import process, settings_json
-from .processor_files import FILE_NAME, class_name, read_object, split_options
+from .processor_files import FILE_NAME, class_name, read_file, read_object
 from .sizes import SizeDict, size_dict
 
 if TYPE_CHECKING:
@@ -178,14 +178,13 @@ class BaseImageProcessor:
 
         Further keyword arguments are `subfolder` and settings that take the place of the file's.
         `return_unused_kwargs=True` gives a tuple of the processor and the keyword arguments that are neither.
-        What the cache has is not downloaded again.
 
         Raises `FileNotFoundError` or another `OSError` where there is none or it cannot be read, `ValueError`
         for settings that cannot be, and for the file of another class.
         """
-        hub = dict(cache_dir=cache_dir, local_files_only=local_files_only, token=token, revision=revision)
-        options, kwargs = split_options({**hub, **kwargs})
-        settings = read_object(pretrained_model_name_or_path, options)
+        kwargs |= dict(cache_dir=cache_dir, force_download=force_download, revision=revision)
+        kwargs |= dict(local_files_only=local_files_only, token=token)
+        settings = read_object(pretrained_model_name_or_path, hub_options(kwargs))
         found = settings.get("image_processor_type", class_name(cls))
         if found != class_name(cls):
             raise ValueError(
@@ -208,8 +207,7 @@ class BaseImageProcessor:
     @classmethod
     def from_json_file(cls: type[Processor], json_file: str | os.PathLike[str]) -> Processor:
         """The processor of a JSON file."""
-        with open(json_file, encoding="utf-8") as file:
-            return cls(**json.load(file))
+        return cls(**read_file(json_file))
 
     def to_dict(self) -> dict[str, Any]:
         """The settings, and `image_processor_type`;
@@ -238,10 +236,7 @@ class BaseImageProcessor:
 
         Raises `ValueError` for `push_to_hub=True`, which is not done here.
         """
-        if kwargs.pop("push_to_hub", False):
-            raise ValueError(
-                "push_to_hub is not done here: save to a folder, and upload that with huggingface_hub"
-            )
+        refuse_upload(kwargs)
         os.makedirs(save_directory, exist_ok=True)
         path = os.path.join(save_directory, FILE_NAME)
         self.to_json_file(path)
@@ -363,10 +358,9 @@ class AutoImageProcessor:
         and errors are those of `BaseImageProcessor.from_pretrained`; `backend`, `use_fast` and
         `trust_remote_code` are accepted, without effect.
         """
-        for key in ("backend", "use_fast", "trust_remote_code", "config"):
+        for key in ("backend", "use_fast", "config"):
             kwargs.pop(key, None)
-        options, kwargs = split_options(kwargs)
-        settings = read_object(pretrained_model_name_or_path, options)
+        settings = read_object(pretrained_model_name_or_path, hub_options(kwargs))
         found = settings.get("image_processor_type")
         if found not in CLASSES:
             known = ", ".join(CLASSES)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
-import os
 from dataclasses import dataclass
 from typing import Any
 
 from .configuration import PreTrainedConfig
+from .hub import hub_options
 from .quantization import precision_of
 from .tensors import dtype_name
 
-__all__ = ["Loading", "logger"]
+__all__ = ["Loading", "checked_attention"]
 
-logger = logging.getLogger("dinoxide")
-
-# What decides where the files are.
-_HUB = ("revision", "subfolder", "cache_dir", "local_files_only", "token")
-# What has no effect here, because there is one device, one reader of weights, and no code is run from a
-# checkpoint.
+# What has no effect here, because there is one device and one reader of weights.
 _WITHOUT_EFFECT = frozenset(
     {
         "device_map",
@@ -28,21 +22,16 @@ _WITHOUT_EFFECT = frozenset(
         "offload_state_dict",
         "offload_buffers",
         "low_cpu_mem_usage",
-        "trust_remote_code",
-        "code_revision",
         "weights_only",
         "use_safetensors",
-        "resume_download",
-        "proxies",
         "tp_plan",
         "tp_size",
         "adapter_kwargs",
-        "_from_auto",
         "_fast_init",
     }
 )
 # What cannot be done; absent or falsy values of it are fine.
-_REFUSED = ("variant", "force_download", "from_tf", "from_flax", "state_dict", "gguf_file")
+_REFUSED = ("variant", "from_tf", "from_flax", "state_dict", "gguf_file")
 # Config settings that a config of its own does not bring along.
 _NOT_OVERRIDDEN = ("model_type", "transformers_version", "architectures", "quantization_config")
 
@@ -84,18 +73,6 @@ def checked_attention(name: str | None) -> str:
     if name == "eager":
         return name
     raise ValueError(f'attn_implementation must be "sdpa" or "eager", got {name!r}: the others need a GPU')
-
-
-def hub_options(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Takes the arguments that say where files are out of `kwargs`."""
-    options = {name: kwargs.pop(name) for name in _HUB if kwargs.get(name) is not None}
-    for name in _HUB:
-        kwargs.pop(name, None)
-    options["local_files_only"] = bool(options.get("local_files_only", False))
-    if "cache_dir" in options:
-        options["cache_dir"] = os.fspath(options["cache_dir"])
-    options["seed"] = 0
-    return options
 
 
 def _numbers(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,9 @@ import numpy as np
 
 from . import _native
 from .configuration import PreTrainedConfig, from_native
-from .loading import Loading, checked_attention, hub_options, logger
+from .hub import hub_options, refuse_upload
+from .loading import Loading, checked_attention
+from .messages import logger, tell
 from .outputs import ModelOutput
 from .randomness import draw_seed
 from .tensors import asarray, dtype_name, like
@@ -120,12 +122,20 @@ class PreTrainedModel(Generic[Output]):
         another family or an argument does not fit, `TypeError` for a setting that there is not.
         """
         source = os.fspath(pretrained_model_name_or_path)
+        got, expected = model_type_of(source, kwargs), cls.config_class.model_type
+        if got != expected:  # before its weights are read
+            raise ValueError(f"a {got} checkpoint, expected {expected}\nhint: `AutoModel` takes any family")
+        return cls._opened(source, config, kwargs)
+
+    @classmethod
+    def _opened(
+        cls: type[Self], source: str, config: PreTrainedConfig | None, kwargs: dict[str, Any]
+    ) -> Self:
+        """`from_pretrained` of a checkpoint of this family."""
         origin = (source, {"config": config, **kwargs})
-        cls._check_family(source, kwargs)
         loading = Loading.of(kwargs, config)
         network, told = _native.Network.from_pretrained(source, cls.head, loading.options)
-        for warning in told:
-            logger.warning(warning)
+        tell(told)
         model = cls.__new__(cls)
         model._set_up(network, loading.attn_implementation)
         model.config._name_or_path = source
@@ -133,14 +143,6 @@ class PreTrainedModel(Generic[Output]):
         info = network.loading_info
         model._tell(source, info)
         return (model, info) if loading.output_loading_info else model  # type: ignore[return-value]
-
-    @classmethod
-    def _check_family(cls, source: str, kwargs: dict[str, Any]) -> None:
-        """Refuses a checkpoint of another family, before its weights are read."""
-        config, _ = _native.open_config(source, hub_options(dict(kwargs)))
-        got, expected = from_native(config).model_type, cls.config_class.model_type
-        if got != expected:
-            raise ValueError(f"a {got} checkpoint, expected {expected}\nhint: `AutoModel` takes any family")
 
     def _tell(self, source: str, info: dict[str, Any]) -> None:
         """Tells of weights that were made anew."""
@@ -164,8 +166,7 @@ class PreTrainedModel(Generic[Output]):
         """Writes `config.json`, weights and, where there is one, `preprocessor_config.json` to a folder, as
         Transformers does: the weights are those of the checkpoint, to the bit, or their codes where
         `quantization_config` was given."""
-        if kwargs.pop("push_to_hub", False):
-            raise ValueError("push_to_hub is not supported: upload the folder with the hub's own tools")
+        refuse_upload(kwargs)
         for name in (
             "is_main_process",
             "safe_serialization",
@@ -335,6 +336,12 @@ class PreTrainedModel(Generic[Output]):
         outputs = self.output_class(**{name: _like(pixel_values, value) for name, value in given.items()})
         as_output = self.config.return_dict if return_dict is None else return_dict
         return outputs if as_output else outputs.to_tuple()  # type: ignore[return-value]
+
+
+def model_type_of(source: str, kwargs: dict[str, Any]) -> str:
+    """The family of a checkpoint, which arguments of `from_pretrained` say where to find."""
+    config, _ = _native.open_config(source, hub_options(dict(kwargs)))
+    return from_native(config).model_type
 
 
 def mask(value: Any) -> Any:

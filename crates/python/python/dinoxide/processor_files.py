@@ -7,11 +7,10 @@ import os
 from typing import Any
 
 from ._native import open_processor
-from .loading import hub_options, logger
+from .configuration_utils import parse
+from .messages import tell
 
 FILE_NAME = "preprocessor_config.json"
-# Arguments of Transformers that say how its downloads work.
-_IGNORED = ("force_download", "proxies", "user_agent", "_from_auto", "_from_pipeline")
 _SUFFIXES = ("Fast", "Pil")
 
 
@@ -20,13 +19,6 @@ def class_name(cls: type) -> str:
     one's."""
     names = [base.__name__ for base in cls.__mro__ if base.__module__ == f"{__package__}.image_processing"]
     return names[0]
-
-
-def split_options(kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of the hub among keyword arguments, as the engine takes them, and the others."""
-    rest = {key: value for key, value in kwargs.items() if key not in _IGNORED}
-    options = hub_options(rest)
-    return options, rest
 
 
 def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict[str, Any]:
@@ -39,8 +31,7 @@ def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict
     if os.path.isfile(source):
         return read_file(source)
     text, told = open_processor(source, options)
-    for warning in told:
-        logger.warning(warning)
+    tell(told)
     settings: dict[str, Any] = json.loads(text)
     return settings
 
@@ -48,14 +39,9 @@ def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict
 def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The settings in a JSON file."""
     with open(path, encoding="utf-8") as file:
-        try:
-            settings = json.load(file)
-        except ValueError as error:
-            raise OSError(f"{os.fspath(path)} is no JSON file: {error}") from error
-    if isinstance(settings, dict) and isinstance(settings.get("image_processor"), dict):
+        settings = parse(file.read(), os.fspath(path))
+    if isinstance(settings.get("image_processor"), dict):
         settings = settings["image_processor"]
-    if not isinstance(settings, dict):
-        raise OSError(f"{os.fspath(path)} holds no JSON object")
     name = settings.get("image_processor_type") or settings.get("feature_extractor_type")
     if isinstance(name, str):
         name = name.replace("FeatureExtractor", "ImageProcessor")
