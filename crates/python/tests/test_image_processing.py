@@ -267,7 +267,7 @@ def test_what_cannot_be_opened_says_so_by_its_kind(fixtures: Path, tmp_path: Pat
     with pytest.raises(ValueError, match="push_to_hub"):
         BitImageProcessor().save_pretrained(tmp_path, push_to_hub=True)
     with pytest.raises(ValueError, match="`force_download`"):
-        auto.from_pretrained("builtin:tiny", force_download=True)
+        auto("builtin:tiny", force_download=True)
 
 
 def test_the_built_in_processor_opens() -> None:
