@@ -273,6 +273,7 @@ def test_what_cannot_be_opened_says_so_by_its_kind(fixtures: Path, tmp_path: Pat
 def test_the_built_in_processor_opens() -> None:
     processor = dinoxide.AutoImageProcessor.from_pretrained("builtin:tiny")
     assert type(processor) is BitImageProcessor
+    assert processor.image_processor_type == "BitImageProcessor"
     assert processor(PIXELS, return_tensors="np")["pixel_values"].shape[:2] == (1, 3)
 
 

@@ -57,8 +57,26 @@ def test_auto_classes_give_the_class_of_the_checkpoint() -> None:
     with pytest.raises(ValueError, match="no class for a dinov3_vit"):
         AutoModelForImageClassification.from_pretrained(FIXTURES / "dinov3-vit")
     assert type(AutoModel.from_config(Dinov2Config(**SMALL))).__name__ == "Dinov2Model"
+    with pytest.raises(ValueError, match="got a dict"):
+        AutoModel.from_config({"model_type": "dinov2"})
     with pytest.raises(OSError):
         AutoModel()
+
+
+def test_attention_is_as_the_argument_says_or_else_as_the_config_says() -> None:
+    eager = Dinov2Config(**SMALL, attn_implementation="eager")
+    assert AutoModel.from_config(eager).attn_implementation == "eager"
+    assert AutoModel.from_config(eager, attn_implementation="sdpa").attn_implementation == "sdpa"
+    assert AutoModel.from_config(Dinov2Config(**SMALL)).attn_implementation == "sdpa"
+    opened = Dinov2Model.from_pretrained(FIXTURES / "dinov2", config=config_of("dinov2", "eager"))
+    assert opened.attn_implementation == "eager"
+    with pytest.raises(ValueError, match="attn_implementation"):
+        AutoModel.from_config(eager, attn_implementation="flash_attention_2")
+
+
+def config_of(name: str, attn_implementation: str) -> Any:
+    """The config of a fixture, with a form of attention."""
+    return Dinov2Config.from_pretrained(FIXTURES / name, attn_implementation=attn_implementation)
 
 
 def test_errors_are_of_the_right_kinds_and_say_what_is_wrong(tmp_path: Path) -> None:
@@ -214,8 +232,15 @@ def test_models_report_where_and_how_they_run() -> None:
     assert str(model.device) == "cpu" and model.to(model.device) is model
     with pytest.warns(UserWarning, match="runs on the CPU"):
         assert model.to("cuda:0") is model
-    with pytest.raises(ValueError, match="bfloat16"):
-        model.to("bfloat16")
+    with pytest.warns(UserWarning, match="runs on the CPU"):
+        assert model.cuda() is model
+    for change in (lambda: model.to("bfloat16"), model.bfloat16):
+        with pytest.raises(ValueError, match="bfloat16"):
+            change()
+    with pytest.raises(ValueError, match="float16"):
+        model.half()
+    half = Dinov2Model.from_pretrained(FIXTURES / "dinov2", dtype="float16")
+    assert half.half() is half
     assert model.get_memory_footprint() > 0 and "Dinov2Model" in repr(model)
 
 

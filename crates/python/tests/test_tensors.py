@@ -34,6 +34,17 @@ def test_the_methods_of_torch_give_what_torch_gives(torch: Any) -> None:
         (ours.softmax(-1), theirs.softmax(-1)),
         (ours.permute(1, 0), theirs.permute(1, 0)),
         (ours.unsqueeze(0), theirs.unsqueeze(0)),
+        (ours.mean(dim=1), theirs.mean(dim=1)),
+        (ours.mean(dim=(0, 1), keepdim=True), theirs.mean(dim=(0, 1), keepdim=True)),
+        (ours.sum(dim=-1, keepdim=True), theirs.sum(dim=-1, keepdim=True)),
+        (ours.norm(dim=-1, keepdim=True), theirs.norm(dim=-1, keepdim=True)),
+        (ours.norm(p=1, dim=0), theirs.norm(p=1, dim=0)),
+        (ours.norm(), theirs.norm()),
+        (ours.argmax(dim=-1), theirs.argmax(dim=-1)),
+        (ours.unflatten(1, (3, 4)).flatten(1), theirs.unflatten(1, (3, 4)).flatten(1)),
+        (ours.unflatten(1, (3, 4)).flatten(0, 1), theirs.unflatten(1, (3, 4)).flatten(0, 1)),
+        (ours.flatten(), theirs.flatten()),
+        (ours.clone(), theirs.clone()),
         (ours.detach().cpu().numpy(), theirs.detach().cpu().numpy()),
         (ours.to("float64"), theirs.to(torch.float64)),
     ]
@@ -41,12 +52,15 @@ def test_the_methods_of_torch_give_what_torch_gives(torch: Any) -> None:
         assert got.shape == tuple(expected.shape)
         np.testing.assert_allclose(got, np.asarray(expected), rtol=1e-6)
     assert ours.argmax(-1).tolist() == theirs.argmax(-1).tolist()
-    assert ours.numel() == theirs.numel()
+    assert ours.numel() == theirs.numel() and ours.dim() == theirs.dim()
 
 
 def test_numpy_works_on_a_tensor_as_on_any_array() -> None:
     assert tensor().size == 24 and repr(tensor()).startswith("Tensor(")
     assert np.concatenate([tensor(), tensor()]).shape == (4, 12)
+    assert np.mean(tensor(), axis=0).shape == tensor().mean(0).shape == (12,)
+    assert np.sum(tensor(), axis=1, keepdims=True).shape == (2, 1) and np.argmax(tensor()) == 23
+    assert tensor().flatten("F").tolist() == PLAIN.flatten("F").tolist()
     assert isinstance(tensor().numpy(), np.ndarray) and not isinstance(tensor().numpy(), Tensor)
 
 

@@ -39,6 +39,8 @@ class _Auto:
     @classmethod
     def from_config(cls, config: PreTrainedConfig, **kwargs: Any) -> Any:
         """A model with random weights, as `Class(config)`."""
+        if not isinstance(config, PreTrainedConfig):
+            raise ValueError(f"{cls.__name__}.from_config takes a config, got a {type(config).__name__}")
         return cls._class_for(config.model_type)(config, **kwargs)
 
 

@@ -122,6 +122,11 @@ class BaseImageProcessor:
                 setattr(self, key, copy.copy(getattr(type(self), key)))
         self.__dict__.update(self.standardized(self.__dict__))
 
+    @property
+    def image_processor_type(self) -> str:
+        """The name of the class in files."""
+        return class_name(type(self))
+
     def standardized(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes and statistics among some settings in their one form: `SizeDict`s and tuples."""
         square = settings.get("default_to_square", self.default_to_square)

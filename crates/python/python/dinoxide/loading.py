@@ -52,7 +52,9 @@ class Loading:
                 raise ValueError(f"{name} is not supported")
         for name in _WITHOUT_EFFECT & kwargs.keys():
             del kwargs[name]
-        attn_implementation = checked_attention(kwargs.pop("attn_implementation", None))
+        attn_implementation = checked_attention(
+            kwargs.pop("attn_implementation", None) or getattr(config, "_attn_implementation", None)
+        )
         output_loading_info = bool(kwargs.pop("output_loading_info", False))
         options = hub_options(kwargs)
         options.update(_numbers(kwargs))

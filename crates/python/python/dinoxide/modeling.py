@@ -73,7 +73,12 @@ class PreTrainedModel(Generic[Output]):
     training: bool
 
     def __init__(
-        self, config: PreTrainedConfig, *, seed: int | None = None, num_threads: int | None = None
+        self,
+        config: PreTrainedConfig,
+        *,
+        seed: int | None = None,
+        num_threads: int | None = None,
+        attn_implementation: str | None = None,
     ) -> None:
         """Random weights for `config`; `seed` decides them (default: see `set_seed`)."""
         if not isinstance(config, self.config_class):
@@ -81,7 +86,7 @@ class PreTrainedModel(Generic[Output]):
             raise TypeError(f"{type(self).__name__} takes a {expected}, got a {got}")
         seed = draw_seed() if seed is None else seed
         network = _native.Network.from_config(config._to_native(), self.head, seed, num_threads)
-        self._set_up(network, "sdpa", config)
+        self._set_up(network, checked_attention(attn_implementation or config._attn_implementation), config)
 
     def _set_up(
         self, network: _native.Network, attn_implementation: str, config: PreTrainedConfig | None = None
@@ -294,6 +299,18 @@ class PreTrainedModel(Generic[Output]):
     def float(self: Self) -> Self:
         """Itself, when it is in f32."""
         return self.to("float32")
+
+    def half(self: Self) -> Self:
+        """Itself, when it is in f16."""
+        return self.to("float16")
+
+    def bfloat16(self: Self) -> Self:
+        """Itself, when it is in bf16."""
+        return self.to("bfloat16")
+
+    def cuda(self: Self, device: Any = None) -> Self:
+        """Itself, on the CPU, with a warning."""
+        return self.to("cuda" if device is None else device)
 
     def set_attn_implementation(self, attn_implementation: str) -> None:
         """`"sdpa"`, fused, whose memory is linear in the tokens, or `"eager"`, which makes all

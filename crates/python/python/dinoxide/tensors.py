@@ -13,6 +13,9 @@ from numpy.typing import DTypeLike
 __all__ = ["Tensor", "asarray", "dtype_name", "is_torch", "like"]
 
 
+Dims = int | Sequence[int] | None
+
+
 class Tensor(np.ndarray[Any, np.dtype[Any]]):
     """A numpy array with those of torch's methods that programs written for Transformers call on outputs.
 
@@ -22,9 +25,7 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
     def unflatten(self, dim: int, sizes: Sequence[int]) -> Tensor:
         """Axis `dim` split into axes of `sizes`, one of which may be -1:
         [B, 256, D] by (1, (16, 16)) is [B, 16, 16, D]."""
-        axis = dim if dim >= 0 else dim + self.ndim
-        if not 0 <= axis < self.ndim:
-            raise IndexError(f"dim {dim} is out of range for {self.ndim} dimensions")
+        axis = _place(dim, self.ndim)
         known = [size for size in sizes if size != -1]
         product = int(np.prod(known, dtype=np.int64))
         whole = list(sizes)
@@ -47,6 +48,31 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
         """The axes in another order."""
         return self.transpose(*dims)
 
+    def mean(self, *args: Any, dim: Dims = None, keepdim: bool = False, **kwargs: Any) -> Any:
+        """numpy's mean; `dim` and `keepdim` are torch's names of `axis` and `keepdims`."""
+        return super().mean(*args, **_axis(dim, keepdim), **kwargs)  # type: ignore[call-overload]
+
+    def sum(self, *args: Any, dim: Dims = None, keepdim: bool = False, **kwargs: Any) -> Any:
+        """numpy's sum; `dim` and `keepdim` are torch's names of `axis` and `keepdims`."""
+        return super().sum(*args, **_axis(dim, keepdim), **kwargs)  # type: ignore[call-overload]
+
+    def argmax(self, *args: Any, dim: Dims = None, keepdim: bool = False, **kwargs: Any) -> Any:
+        """numpy's argmax; `dim` and `keepdim` are torch's names of `axis` and `keepdims`."""
+        return super().argmax(*args, **_axis(dim, keepdim), **kwargs)  # type: ignore[call-overload]
+
+    def norm(self, p: Any = 2, dim: Dims = None, keepdim: bool = False) -> Any:
+        """The vector norm along `dim`, of all elements where none is named; `p` is its order."""
+        values = self.numpy().ravel() if dim is None else self.numpy()
+        norms = np.linalg.norm(values, 2 if p == "fro" else p, **_axis(dim, keepdim))
+        return np.asarray(norms).view(Tensor)
+
+    def flatten(self, start_dim: Any = 0, end_dim: int = -1) -> Tensor:
+        """A copy with the axes from `start_dim` to `end_dim` as one; numpy's orders (`"C"`, …) work too."""
+        if isinstance(start_dim, str):
+            return super().flatten(start_dim)  # type: ignore[arg-type, return-value]
+        start, end = _place(start_dim, self.ndim), _place(end_dim, self.ndim)
+        return self.reshape(*self.shape[:start], -1, *self.shape[end + 1 :]).copy().view(Tensor)
+
     def unsqueeze(self, dim: int) -> Tensor:
         """With an axis of length 1 at `dim`."""
         return np.expand_dims(self, dim).view(Tensor)
@@ -67,6 +93,14 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
         """Itself: it is on the CPU."""
         return self
 
+    def clone(self) -> Tensor:
+        """A copy."""
+        return self.copy().view(Tensor)
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.ndim
+
     def contiguous(self) -> Tensor:
         """In row-major order, copied only if it is not."""
         return np.ascontiguousarray(self).view(Tensor)
@@ -82,6 +116,20 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
             if name in _NUMPY_DTYPES:
                 return self.astype(_NUMPY_DTYPES[name], copy=False).view(Tensor)
         return self
+
+
+def _place(dim: int, axes: int) -> int:
+    """The place of an axis that may be counted from the end."""
+    place = dim if dim >= 0 else dim + axes
+    if not 0 <= place < axes:
+        raise IndexError(f"dim {dim} is out of range for {axes} dimensions")
+    return place
+
+
+def _axis(dim: Dims, keepdim: bool) -> dict[str, Any]:
+    """torch's `dim` and `keepdim` as numpy's arguments, where they are given."""
+    given: dict[str, Any] = {} if dim is None else {"axis": dim if isinstance(dim, int) else tuple(dim)}
+    return {**given, "keepdims": True} if keepdim else given
 
 
 # What torch calls a dtype that numpy has too.
