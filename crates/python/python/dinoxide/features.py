@@ -7,14 +7,13 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections import UserDict
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from .tensors import Tensor, is_torch
+from .tensors import Tensor, is_dtype, is_torch
 
 TENSOR_TYPES = ("pt", "np")
 _NUMBERS = (bool, int, float, np.generic)
@@ -168,21 +167,3 @@ def is_tensor(value: Any) -> bool:
 def is_float(value: Any) -> bool:
     """Whether a tensor's elements are floats."""
     return bool(value.is_floating_point()) if is_torch(value) else np.issubdtype(value.dtype, np.floating)
-
-
-def is_dtype(value: Any) -> bool:
-    """Whether an argument of `.to` names a dtype: torch's, numpy's, or a name of one."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.dtype):
-        return True
-    if isinstance(value, str):
-        return value.rpartition(".")[2] in (
-            "float16",
-            "float32",
-            "float64",
-            "bfloat16",
-            "half",
-            "float",
-            "double",
-        )
-    return isinstance(value, (np.dtype, type))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Generic, TypeVar
@@ -20,7 +19,7 @@ from .loading import Loading, checked_attention
 from .messages import logger, tell
 from .outputs import ModelOutput
 from .randomness import draw_seed
-from .tensors import asarray, dtype_name, like
+from .tensors import asarray, dtype_name, like, loaded_torch
 
 __all__ = ["Device", "PreTrainedModel", "inference_mode", "no_grad"]
 
@@ -208,7 +207,7 @@ class PreTrainedModel(Generic[Output]):
     @property
     def device(self) -> Any:
         """`cpu`: torch's where torch is there."""
-        torch = _torch()
+        torch = loaded_torch()
         return Device("cpu") if torch is None else torch.device("cpu")
 
     @property
@@ -216,7 +215,7 @@ class PreTrainedModel(Generic[Output]):
         """What the config says that weights are held in: torch's dtype where torch is there, else its name.
         Outputs are f32 always."""
         name = self.config.dtype or "float32"
-        torch = _torch()
+        torch = loaded_torch()
         return name if torch is None else getattr(torch, str(name), name)
 
     @property
@@ -381,11 +380,6 @@ def _like(reference: object, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(like(reference, array) for array in value)
     return like(reference, np.asarray(value, dtype=np.float32))
-
-
-def _torch() -> Any:
-    """torch, if the program has imported it."""
-    return sys.modules.get("torch")
 
 
 def _reopened(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-__all__ = ["Tensor", "asarray", "dtype_name", "is_torch", "like"]
+__all__ = ["Tensor", "asarray", "dtype_name", "is_dtype", "is_torch", "like", "loaded_torch"]
 
 
 Dims = int | Sequence[int] | None
@@ -156,9 +156,20 @@ def dtype_name(dtype: object) -> str | None:
     return None
 
 
+def is_dtype(value: object) -> bool:
+    """Whether an argument of `.to` names a dtype, and not a device."""
+    name = dtype_name(value)
+    return name in _NUMPY_DTYPES or name == "bfloat16" if isinstance(value, str) else name is not None
+
+
+def loaded_torch() -> Any:
+    """The module `torch`, if the program has imported it."""
+    return sys.modules.get("torch")
+
+
 def is_torch(value: object) -> bool:
     """Whether it is a tensor of torch, which is not imported to find out."""
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
 
 
@@ -184,7 +195,7 @@ def like(reference: object, array: np.ndarray[Any, np.dtype[Any]]) -> Any:
     """`array` in the kind of `reference`: a tensor of torch, on its device, where that is one; else a
     `Tensor`. Nothing is copied on the CPU."""
     if is_torch(reference):
-        tensor = sys.modules["torch"].from_numpy(array)
+        tensor = loaded_torch().from_numpy(array)
         device = reference.device  # type: ignore[attr-defined]
         return tensor if device.type == "cpu" else tensor.to(device)
     return array.view(Tensor)
