@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tolerances import OUTPUT
 
 ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = ROOT / "fixtures"
 PICTURES = ROOT / "pictures"
-
-# f32 against Transformers: the house's bound, of crates/testkit (`F32`), absolute and relative.
-BOUND = 1e-5
 
 _DTYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "u1", "BOOL": "?", "F16": "<f2", "I8": "i1"}
 
@@ -52,7 +50,7 @@ def assert_close(got: Any, expected: Any, what: str = "") -> None:
     """Within the bound, with the same shape; NaN where NaN is expected."""
     got, expected = np.asarray(got), np.asarray(expected)
     assert got.shape == expected.shape, (what, got.shape, expected.shape)
-    np.testing.assert_allclose(got, expected, rtol=BOUND, atol=BOUND, err_msg=what, equal_nan=True)
+    np.testing.assert_allclose(got, expected, rtol=OUTPUT, atol=OUTPUT, err_msg=what, equal_nan=True)
 
 
 @pytest.fixture(scope="session")

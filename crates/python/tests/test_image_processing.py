@@ -14,6 +14,7 @@ import dinoxide
 import numpy as np
 import pytest
 from dinoxide import BatchFeature, BitImageProcessor, DINOv3ViTImageProcessor
+from tolerances import BYTES_MAX_ABS, FLOATS_MAX_ABS
 
 NAMES = ("BitImageProcessor", "DINOv3ViTImageProcessor")
 RNG = np.random.default_rng(7)
@@ -64,7 +65,9 @@ def test_settings_files_and_pixels_are_transformers(
     assert type(again) is type(ours) and again.to_dict() == ours.to_dict()
     got, want = (p(PIXELS, return_tensors="np")["pixel_values"] for p in (ours, theirs))
     assert got.dtype == want.dtype and got.shape == want.shape
-    np.testing.assert_allclose(got.astype(float), want, rtol=0, atol=2e-5 if name.startswith("D") else 2e-6)
+    np.testing.assert_allclose(
+        got.astype(float), want, rtol=0, atol=FLOATS_MAX_ABS if name.startswith("D") else BYTES_MAX_ABS
+    )
 
 
 @pytest.mark.parametrize("override", SETTINGS[:-2], ids=str)
@@ -75,7 +78,9 @@ def test_what_a_call_says_holds_for_that_call_as_in_transformers(
     ours, theirs = both(transformers, name, {"size": {"height": 20, "width": 30}})
     got, want = (p(PIXELS, return_tensors="np", **override)["pixel_values"] for p in (ours, theirs))
     assert got.shape == want.shape
-    np.testing.assert_allclose(got.astype(float), want, rtol=0, atol=2e-5 if name.startswith("D") else 2e-6)
+    np.testing.assert_allclose(
+        got.astype(float), want, rtol=0, atol=FLOATS_MAX_ABS if name.startswith("D") else BYTES_MAX_ABS
+    )
     assert ours(PIXELS, return_tensors="np")["pixel_values"].shape[2:] != (0, 0)
     assert ours.to_dict() == theirs.to_dict()
 

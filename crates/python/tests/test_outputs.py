@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import FIXTURES, hash32
 from dinoxide import BaseModelOutputWithPooling, Dinov2Model, ImageClassifierOutput
+from tolerances import OUTPUT
 
 PIXELS = hash32("hash32:7:2,3,12,20")
 
@@ -68,5 +69,5 @@ def test_outputs_behave_as_those_of_transformers(transformers: Any, torch: Any) 
     assert list(ours) == list(theirs) and len(ours) == len(theirs)
     assert isinstance(ours[0], torch.Tensor) and ours[0].dtype == theirs[0].dtype
     torch.testing.assert_close(
-        ours.last_hidden_state, theirs.last_hidden_state.detach(), rtol=1e-5, atol=1e-5
+        ours.last_hidden_state, theirs.last_hidden_state.detach(), rtol=OUTPUT, atol=OUTPUT
     )

@@ -15,10 +15,9 @@ import dinoxide
 import numpy as np
 import pages
 import pytest
+from tolerances import OUTPUT
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-# Of single numbers, absolute and relative: that of a whole tiny model.
-TOLERANCE = 1e-5
 
 # What each example prints; Transformers is held to it as well where it is installed.
 PRINTED: dict[str, list[str]] = {
@@ -90,7 +89,7 @@ def array(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
 
 def close(ours: Any, theirs: Any) -> None:
     """Two arrays are the same within the tolerance."""
-    np.testing.assert_allclose(array(ours), array(theirs), rtol=TOLERANCE, atol=TOLERANCE)
+    np.testing.assert_allclose(array(ours), array(theirs), rtol=OUTPUT, atol=OUTPUT)
 
 
 @pytest.mark.parametrize("name", PRINTED)

@@ -12,6 +12,7 @@ import dinoxide
 import numpy as np
 import pytest
 from dinoxide import BitImageProcessor, DINOv3ViTImageProcessor
+from tolerances import BYTES_MAX_ABS, FLOATS_MAX_ABS, FLOATS_RELATIVE, HALVES_MAX_ABS, LEVEL_MAX_ABS
 
 RNG = np.random.default_rng(11)
 RGB = RNG.integers(0, 256, (37, 53, 3), dtype=np.uint8)
@@ -70,9 +71,11 @@ def test_a_pil_image_of_every_mode_is_treated_as_in_transformers(
     got = values(ours, image)
     assert got.shape == want.shape
     if name.startswith("Bit") and got.dtype.kind == want.dtype.kind == "u" or mode not in ("I", "F"):
-        np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=0, atol=1e-5)
+        np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=0, atol=FLOATS_MAX_ABS)
     else:  # sums of floats far from 0..255
-        np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=1e-5, atol=2e-5)
+        np.testing.assert_allclose(
+            got.astype(float), want.astype(float), rtol=FLOATS_RELATIVE, atol=FLOATS_MAX_ABS
+        )
 
 
 @pytest.mark.parametrize("kind", ["P", "L", "RGB"])
@@ -112,19 +115,16 @@ def test_an_array_of_every_dtype_is_treated_as_in_transformers(
             **({"size": 30, "crop_size": 24} if name[0] == "B" else {"size": 24})
         )
         want = values(theirs, array).astype(np.float32)
-        # A tie in the rounding of the resize may go either way: a level. Half floats are not computed in
-        # halves here.
-        levels = {"float16": 0.3}.get(
-            dtype, 1.0 if np.dtype(dtype).kind in "iu" and name[0] == "B" else 0.001
-        )
-        np.testing.assert_allclose(values(processor, array), want, rtol=0, atol=levels / 255 / 0.22)
+        floats = HALVES_MAX_ABS if dtype == "float16" else FLOATS_MAX_ABS
+        most = LEVEL_MAX_ABS if np.dtype(dtype).kind in "iu" and name[0] == "B" else floats
+        np.testing.assert_allclose(values(processor, array), want, rtol=0, atol=most)
         whole = {"do_resize": False, "do_center_crop": False}
         want = values(theirs, array, **whole)
         np.testing.assert_allclose(
             values(processor, array, **whole),
             want.astype(np.float32),
             rtol=0,
-            atol=2e-3 if dtype == "float16" else 1e-6,
+            atol=HALVES_MAX_ABS if dtype == "float16" else BYTES_MAX_ABS,
         )
 
 
@@ -143,7 +143,7 @@ def test_alpha_of_an_array_goes_on_white_as_in_transformers(transformers: Module
     assert np.array_equal(values(BIT, rgba), values(theirs, rgba))
     floats = (rgba / 255).astype(np.float32)
     want = values(theirs, floats, do_rescale=False)
-    np.testing.assert_allclose(values(BIT, floats, do_rescale=False), want, rtol=0, atol=5e-6)
+    np.testing.assert_allclose(values(BIT, floats, do_rescale=False), want, rtol=0, atol=FLOATS_MAX_ABS)
     with pytest.raises(ValueError, match="between 0 and 1"):
         BIT(rgba.astype(np.float32))
     with pytest.raises(ValueError, match="four channels"):
@@ -251,9 +251,8 @@ def test_photographs_from_pillow_have_transformers_pixels(transformers: ModuleTy
             assert np.array_equal(values(BitImageProcessor(), opened), want)
             rgb = opened.convert("RGB")
             want = values(transformers.DINOv3ViTImageProcessor(), rgb)
-            # The bound of the float resize, 3e-5 of 1, over the smallest standard deviation.
             np.testing.assert_allclose(
-                values(DINOv3ViTImageProcessor(), rgb), want, rtol=0, atol=3e-5 / 0.224
+                values(DINOv3ViTImageProcessor(), rgb), want, rtol=0, atol=FLOATS_MAX_ABS
             )
 
 
@@ -301,4 +300,4 @@ def test_an_error_in_a_list_says_which_picture(tmp_path: Path) -> None:
 def test_zeros_alone_may_be_floats_and_unit_floats_are_welcome_without_rescale() -> None:
     assert values(BIT, np.zeros((37, 53, 3))).shape == (1, 3, 24, 24)
     unit = values(DINO, (RGB / 255).astype(np.float32), do_rescale=False)
-    np.testing.assert_allclose(unit, values(DINO, RGB), rtol=0, atol=1e-5)
+    np.testing.assert_allclose(unit, values(DINO, RGB), rtol=0, atol=FLOATS_MAX_ABS)

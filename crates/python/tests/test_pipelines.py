@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from dinoxide import pipelines
 from recorded import ROOT, tensors
+from tolerances import FEATURE_MAX_ABS, SCORE_MAX_ABS
 
-# As crates/testkit/src/tolerance.rs has them.
-SCORE_MAX_ABS, FEATURE_MAX_ABS = 1e-6, 4e-6
 CASES = json.loads((ROOT / "fixtures/pipelines/cases.json").read_text())
 POSTPROCESS = json.loads((ROOT / "fixtures/pipelines/postprocess.json").read_text())
 PICTURES = [str(ROOT / "pictures" / name) for name in ("chelsea.png", "camera.png", "astronaut.jpg")]

@@ -11,9 +11,8 @@ import dinoxide
 import numpy as np
 import pytest
 from recorded import ROOT, tensors
+from tolerances import PROCESSOR_FLOAT_MAX_ABS, PROCESSOR_MAX_LEVELS, PROCESSOR_MEAN_LEVELS
 
-# As crates/testkit/src/tolerance.rs has them.
-MAX_LEVELS, MEAN_LEVELS, FLOAT_MAX_ABS = 1.0, 0.05, 3e-5
 CASES = json.loads((ROOT / "fixtures/processor/cases.json").read_text())
 CLASSES = {"BitImageProcessor": "BitImageProcessor", "DINOv3ViTImageProcessorFast": "DINOv3ViTImageProcessor"}
 
@@ -59,7 +58,11 @@ def test_a_picture_becomes_what_transformers_made_of_it(case: dict[str, Any], tm
     difference = np.abs(got.astype(np.float64) - want) * std[:, None, None]
     unit = 1.0 if expect["kind"] == "u8" or config.get("do_rescale") is False else 1 / 255
     in_bytes = config["image_processor_type"].startswith("Bit")
-    most, mean = (MAX_LEVELS, MEAN_LEVELS) if in_bytes else (FLOAT_MAX_ABS * 255, FLOAT_MAX_ABS * 255)
+    most, mean = (
+        (PROCESSOR_MAX_LEVELS, PROCESSOR_MEAN_LEVELS)
+        if in_bytes
+        else (PROCESSOR_FLOAT_MAX_ABS * 255, PROCESSOR_FLOAT_MAX_ABS * 255)
+    )
     assert difference.max() <= most * unit * (1 + 1e-6)
     assert difference.mean() <= mean * unit
 
