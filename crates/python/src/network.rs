@@ -193,6 +193,11 @@ impl Network {
         Ok(self.held()?.net.model().config().num_features())
     }
 
+    /// The same weights and threads, until one of the two is given other threads or stages.
+    fn share(&self) -> PyResult<Self> {
+        Ok(Self::new(self.net()?))
+    }
+
     /// Chooses other stages of a backbone, by name, by place, or by both.
     #[pyo3(signature = (out_features, out_indices))]
     fn select_stages(

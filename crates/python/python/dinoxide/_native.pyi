@@ -97,6 +97,9 @@ class Network:
     def set_num_threads(self, num_threads: int) -> None:
         """Runs on so many threads from the next forward on."""
 
+    def share(self) -> Network:
+        """The same weights and threads, until one of the two is given other threads or stages."""
+
     def select_stages(self, out_features: list[str] | None, out_indices: list[int] | None) -> None:
         """Chooses other stages of a backbone, by name, by place, or by both."""
 

@@ -37,6 +37,8 @@ Self = TypeVar("Self", bound="PreTrainedConfig")
 TRANSFORMERS_VERSION = "5.24.0"
 # The key of the object that stands for a float JSON does not have.
 FLOAT_TAG = "__float__"
+# Most bytes of a JSON file that is read here, as the engine's limit of configs.
+MAX_JSON_BYTES = 4 << 20
 # Attributes that are never written.
 NOT_WRITTEN = ("_attn_implementation",)
 # Keys of files that are read past.
@@ -302,8 +304,7 @@ class PreTrainedConfig:
         source = os.fspath(pretrained_model_name_or_path)
         options = hub_options(kwargs)
         if os.path.isfile(source):
-            with open(source, encoding="utf-8") as file:
-                text = file.read()
+            text = read_text(source)
         else:
             text, messages = _native.open_config(source, options)
             tell(messages)
@@ -380,8 +381,7 @@ class PreTrainedConfig:
     @classmethod
     def from_json_file(cls: type[Self], json_file: str | os.PathLike[str]) -> Self:
         """The config that a JSON file holds."""
-        with open(json_file, encoding="utf-8") as file:
-            return cls.from_dict(parse(file.read(), os.fspath(json_file)))
+        return cls.from_dict(parse(read_text(json_file), os.fspath(json_file)))
 
     def update(self, config_dict: dict[str, Any]) -> None:
         """Sets attributes from a dictionary."""
@@ -408,11 +408,23 @@ def parse(text: str, source: str) -> dict[str, Any]:
     """The object of a `config.json`."""
     try:
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OSError(f"`{source}` is not valid JSON: {error}") from error
     if not isinstance(config, dict):
         raise OSError(f"`{source}` is not a JSON object")
     return cast("dict[str, Any]", decode_floats(config))
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """A text file, of `MAX_JSON_BYTES` at most; what is none is an `OSError`."""
+    with open(path, "rb") as file:
+        data = file.read(MAX_JSON_BYTES + 1)
+    if len(data) > MAX_JSON_BYTES:
+        raise OSError(f"`{os.fsdecode(path)}` is larger than MAX_JSON_BYTES, {MAX_JSON_BYTES} bytes")
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise OSError(f"`{os.fsdecode(path)}` is not UTF-8: {error}") from error
 
 
 def integer_keys(labels: Any) -> dict[int, str]:

@@ -22,7 +22,7 @@ from .outputs import (
     ImageClassifierOutput,
     ModelOutput,
 )
-from .tensors import asarray
+from .tensors import numeric
 
 __all__ = [
     "DINOv3ConvNextBackbone",
@@ -69,8 +69,8 @@ class Dinov2Model(PreTrainedModel[BaseModelOutputWithPooling]):
         """
         return self._run(
             pixel_values,
-            bool_masked_pos=mask(bool_masked_pos),
-            attention_mask=mask(attention_mask),
+            bool_masked_pos=mask(bool_masked_pos, "bool_masked_pos"),
+            attention_mask=mask(attention_mask, "attention_mask"),
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
             return_dict=return_dict,
@@ -107,7 +107,7 @@ class DINOv3ViTModel(PreTrainedModel[BaseModelOutputWithPooling]):
         """
         return self._run(
             pixel_values,
-            bool_masked_pos=mask(bool_masked_pos),
+            bool_masked_pos=mask(bool_masked_pos, "bool_masked_pos"),
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
             return_dict=return_dict,
@@ -166,9 +166,9 @@ class Dinov2ForImageClassification(PreTrainedModel[ImageClassifierOutput]):
             pixel_values,
             labels=_labels(labels),
             problem_type=None if labels is None else self.config.problem_type,
-            num_items_in_batch=num_items_in_batch,
-            bool_masked_pos=mask(bool_masked_pos),
-            attention_mask=mask(attention_mask),
+            num_items_in_batch=_items(num_items_in_batch),
+            bool_masked_pos=mask(bool_masked_pos, "bool_masked_pos"),
+            attention_mask=mask(attention_mask, "attention_mask"),
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
             return_dict=return_dict,
@@ -203,7 +203,7 @@ class Backbone(PreTrainedModel[Maps]):
 
     @out_features.setter
     def out_features(self, names: list[str]) -> None:
-        self._network.select_stages(list(names), None)
+        self._select(list(names), None)
         self.config.out_features = list(names)
 
     @property
@@ -213,7 +213,7 @@ class Backbone(PreTrainedModel[Maps]):
 
     @out_indices.setter
     def out_indices(self, places: list[int]) -> None:
-        self._network.select_stages(None, list(places))
+        self._select(None, list(places))
         self.config.out_indices = list(places)
 
     @property
@@ -246,7 +246,7 @@ class Backbone(PreTrainedModel[Maps]):
         `BackboneOutput`."""
         return self._run(
             pixel_values,
-            attention_mask=mask(attention_mask),
+            attention_mask=mask(attention_mask, "attention_mask"),
             output_hidden_states=output_hidden_states,
             output_attentions=output_attentions,
             return_dict=return_dict,
@@ -283,6 +283,17 @@ def _labels(labels: Any) -> Any:
     """Labels as the engine takes them: classes in 64 bits, or values in f32."""
     if labels is None:
         return None
-    array = asarray(labels)
+    array = numeric(labels, "labels")
     whole = array.dtype.kind in "iub"
     return np.ascontiguousarray(array, dtype=np.int64 if whole else np.float32)
+
+
+def _items(count: Any) -> int | None:
+    """`num_items_in_batch` as a number, given as one, a float or a tensor.
+
+    Raises `ValueError` for what is no whole number from 0 on.
+    """
+    number = count.item() if hasattr(count, "item") else count
+    if number is None or (isinstance(number, (int, float)) and number >= 0 and number == number // 1):
+        return None if number is None else int(number)
+    raise ValueError(f"num_items_in_batch must be a whole number from 0 on, got {count!r}")

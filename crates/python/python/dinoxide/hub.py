@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .checks import checked_text
+
 # What decides where the files are.
 SOURCE = ("revision", "subfolder", "cache_dir", "local_files_only", "token")
 # What Transformers takes beside, without effect: the engine has its own client, and runs no code of a
@@ -34,9 +36,13 @@ def hub_options(kwargs: dict[str, Any]) -> dict[str, Any]:
         kwargs.pop(name, None)
     given = {name: kwargs.pop(name, None) for name in SOURCE}
     options = {name: value for name, value in given.items() if value not in (None, "")}
+    for name in ("revision", "subfolder"):
+        checked_text(options.get(name), name)
+    if not isinstance(options.get("token"), bool):
+        checked_text(options.get("token"), "token")
     options["local_files_only"] = bool(options.get("local_files_only", False))
     if "cache_dir" in options:
-        options["cache_dir"] = os.fspath(options["cache_dir"])
+        options["cache_dir"] = os.fsdecode(options["cache_dir"])
     options["seed"] = 0
     return options
 

@@ -6,7 +6,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from .checks import checked_count, checked_text
 from .configuration import PreTrainedConfig
+from .configuration_utils import encode_floats
 from .hub import hub_options
 from .quantization import precision_of
 from .tensors import dtype_name
@@ -27,11 +29,23 @@ _WITHOUT_EFFECT = frozenset(
         "tp_plan",
         "tp_size",
         "adapter_kwargs",
+        "adapter_name",
+        "device_mesh",
+        "distributed_config",
+        "disable_mmap",
+        "experts_implementation",
+        "generation_config",
+        "mirror",
+        "tqdm_class",
+        "use_kernels",
+        "allow_all_kernels",
+        "kernel_config",
+        "_commit_hash",
         "_fast_init",
     }
 )
 # What cannot be done; absent or falsy values of it are fine.
-_REFUSED = ("variant", "from_tf", "from_flax", "state_dict", "gguf_file")
+_REFUSED = ("variant", "from_tf", "from_flax", "state_dict", "gguf_file", "key_mapping")
 # Config settings that a config of its own does not bring along.
 _NOT_OVERRIDDEN = ("model_type", "transformers_version", "architectures", "quantization_config")
 
@@ -60,21 +74,30 @@ class Loading:
         options.update(_numbers(kwargs))
         options["ignore_mismatched_sizes"] = bool(kwargs.pop("ignore_mismatched_sizes", False))
         options["fresh_classifier"] = True
-        options["num_threads"] = kwargs.pop("num_threads", None)
-        options["isa"] = kwargs.pop("isa", None)
+        threads = kwargs.pop("num_threads", None)
+        options["num_threads"] = None if threads is None else checked_count(threads, "num_threads")
+        options["isa"] = checked_text(kwargs.pop("isa", None), "isa")
         overrides = _settings(config) if config is not None else {}
         overrides.update(kwargs)
-        options["overrides"] = json.dumps(overrides)
+        options["overrides"] = json.dumps(encode_floats(overrides), default=plain_number)
         return cls(options, attn_implementation, output_loading_info)
 
 
-def checked_attention(name: str | None) -> str:
+def checked_attention(name: str | dict[str, str] | None) -> str:
     """`attn_implementation`, which is `sdpa` when none is named: here a fused attention of its own."""
+    if isinstance(name, dict) and list(name) == [""]:
+        name = name[""]  # for the whole model
     if name is None or name == "sdpa":
         return "sdpa"
     if name == "eager":
         return name
     raise ValueError(f'attn_implementation must be "sdpa" or "eager", got {name!r}: the others need a GPU')
+
+
+def plain_number(value: Any) -> Any:
+    """A number or an array of numpy's as Python's; what JSON cannot hold otherwise as its
+    `repr`, for the engine to refuse."""
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
 
 
 def _numbers(kwargs: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ The classes by name are in `families`, the Auto classes in `auto`."""
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
+import operator
 import os
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,13 +15,14 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from . import _native
-from .configuration import PreTrainedConfig, from_native
+from .checks import checked_count
+from .configuration import AutoConfig, PreTrainedConfig, from_native
 from .hub import hub_options, refuse_upload
 from .loading import Loading, checked_attention
 from .messages import logger, tell
 from .outputs import ModelOutput
-from .randomness import draw_seed
-from .tensors import asarray, dtype_name, like, loaded_torch
+from .randomness import MAX_SEED, draw_seed
+from .tensors import dtype_name, like, loaded_torch, numeric
 
 __all__ = ["Device", "PreTrainedModel", "inference_mode", "no_grad"]
 
@@ -81,9 +84,12 @@ class PreTrainedModel(Generic[Output]):
     ) -> None:
         """Random weights for `config`; `seed` decides them (default: see `set_seed`)."""
         if not isinstance(config, self.config_class):
-            expected, got = self.config_class.__name__, type(config).__name__
+            expected, got = (
+                f"{kind.__module__}.{kind.__name__}" for kind in (self.config_class, type(config))
+            )
             raise TypeError(f"{type(self).__name__} takes a {expected}, got a {got}")
-        seed = draw_seed() if seed is None else seed
+        seed = draw_seed() if seed is None else checked_count(seed, "seed", MAX_SEED)
+        num_threads = None if num_threads is None else checked_count(num_threads, "num_threads")
         network = _native.Network.from_config(config._to_native(), self.head, seed, num_threads)
         self._set_up(network, checked_attention(attn_implementation or config._attn_implementation), config)
 
@@ -104,7 +110,7 @@ class PreTrainedModel(Generic[Output]):
         cls: type[Self],
         pretrained_model_name_or_path: str | os.PathLike[str],
         *,
-        config: PreTrainedConfig | None = None,
+        config: PreTrainedConfig | str | os.PathLike[str] | None = None,
         **kwargs: Any,
     ) -> Self:
         """Opens a checkpoint: a folder, a hub id, or `builtin:tiny`.
@@ -132,10 +138,14 @@ class PreTrainedModel(Generic[Output]):
         return cls._opened(source, config, kwargs)
 
     @classmethod
-    def _opened(
-        cls: type[Self], source: str, config: PreTrainedConfig | None, kwargs: dict[str, Any]
-    ) -> Self:
+    def _opened(cls: type[Self], source: str, config: Any, kwargs: dict[str, Any]) -> Self:
         """`from_pretrained` of a checkpoint of this family."""
+        if isinstance(config, (str, os.PathLike)):
+            config = AutoConfig.from_pretrained(config)
+        if config is not None and not isinstance(config, PreTrainedConfig):
+            raise TypeError(
+                f"config must be a config of this package or its folder, got a {type(config).__name__}"
+            )
         origin = (source, {"config": config, **kwargs})
         loading = Loading.of(kwargs, config)
         network, told = _native.Network.from_pretrained(source, cls.head, loading.options)
@@ -200,7 +210,36 @@ class PreTrainedModel(Generic[Output]):
                 f"a {type(self).__name__} with random weights cannot be pickled: "
                 "save it and pickle its folder's name"
             )
-        return _reopened, (type(self), *self._origin, self.training)
+        own = ("_network", "_loaded_config", "_origin")
+        state = {name: value for name, value in self.__dict__.items() if name not in own}
+        return _reopened, (type(self), *self._origin), state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if (count := state.get("_num_threads")) is not None:
+            self._network.set_num_threads(count)
+        if (stages := state.get("_stages")) is not None:
+            self._network.select_stages(*stages)
+
+    def __copy__(self: Self) -> Self:
+        """Another model with the same weights in memory, and the same config."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, _network=self._network.share())
+        return other
+
+    def __deepcopy__(self: Self, memo: dict[int, Any]) -> Self:
+        """Another model with a config of its own; the weights, which nothing changes, are the same in
+        memory."""
+        other = type(self).__new__(type(self))
+        memo[id(self)] = other
+        own = {name: value for name, value in self.__dict__.items() if name != "_network"}
+        other.__dict__.update(copy.deepcopy(own, memo), _network=self._network.share())
+        return other
+
+    def _select(self, names: list[str] | None, places: list[int] | None) -> None:
+        """Chooses the stages of a backbone."""
+        self._network.select_stages(names, places)
+        self._stages = (names, places)
 
     # --- what it is -----------------------------------------------------------------------------------------
 
@@ -230,7 +269,9 @@ class PreTrainedModel(Generic[Output]):
 
     @num_threads.setter
     def num_threads(self, count: int) -> None:
+        count = checked_count(count, "num_threads")
         self._network.set_num_threads(count)
+        self._num_threads = count
 
     @property
     def isa(self) -> str:
@@ -279,7 +320,8 @@ class PreTrainedModel(Generic[Output]):
         model's is a `ValueError`: it is chosen when loading."""
         for argument in (*args, *kwargs.values()):
             name = dtype_name(argument)
-            if isinstance(argument, int) or str(argument).partition(":")[0] in ("cuda", "mps", "xpu"):
+            is_index = isinstance(argument, int) and not isinstance(argument, bool)  # not `non_blocking=True`
+            if is_index or str(argument).partition(":")[0] in ("cuda", "mps", "xpu"):
                 warnings.warn(
                     f"there is no device {argument}: everything runs on the CPU", UserWarning, stacklevel=2
                 )
@@ -337,7 +379,7 @@ class PreTrainedModel(Generic[Output]):
         A tuple where that is asked."""
         if pixel_values is None:
             raise ValueError("pixel_values is missing")
-        pixels = asarray(pixel_values, np.float32)
+        pixels = numeric(pixel_values, "pixel_values", np.float32)
         if pixels.ndim != 4:
             raise ValueError(f"pixel_values has shape {tuple(pixels.shape)}, expected [B, C, H, W]")
         asked: dict[str, Any] = {name: value for name, value in inputs.items() if value is not None}
@@ -360,20 +402,25 @@ def model_type_of(source: str, kwargs: dict[str, Any]) -> str:
     return from_native(config).model_type
 
 
-def mask(value: Any) -> Any:
+def mask(value: Any, name: str) -> Any:
     """A mask [B, N] as the engine takes it: truth values."""
-    return None if value is None else asarray(value).astype(np.bool_, copy=False)
+    if value is None:
+        return None
+    array = numeric(value, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} has shape {tuple(array.shape)}, expected [B, N]")
+    return array.astype(np.bool_, copy=False)
 
 
-def _states(asked: bool | list[int] | None, config: bool | list[int] | int | None) -> bool | list[int]:
-    """`output_hidden_states`: all, none, or a list of places;
-    a number alone counts as in Transformers, 0 as none."""
+def _states(asked: Any, config: Any) -> bool | list[int]:
+    """`output_hidden_states`: all, none, or a list of places; a number alone counts as in Transformers, 0 as
+    none."""
     which = config if asked is None else asked
-    if isinstance(which, (list, tuple)):
-        return list(which)
-    if isinstance(which, int) and not isinstance(which, bool):
-        return [which] if which else False
-    return bool(which)
+    if which is None or isinstance(which, (bool, np.bool_)):
+        return bool(which)
+    if isinstance(which, (int, np.integer)):
+        return [int(which)] if which else False
+    return [operator.index(place) for place in which]
 
 
 def _like(reference: object, value: Any) -> Any:
@@ -382,10 +429,8 @@ def _like(reference: object, value: Any) -> Any:
     return like(reference, np.asarray(value, dtype=np.float32))
 
 
-def _reopened(
-    cls: type[PreTrainedModel[Any]], source: str, kwargs: dict[str, Any], training: bool
-) -> PreTrainedModel[Any]:
+def _reopened(cls: type[PreTrainedModel[Any]], source: str, kwargs: dict[str, Any]) -> PreTrainedModel[Any]:
     """What pickling a model comes to: opening its checkpoint again."""
     kwargs = {name: value for name, value in kwargs.items() if name != "output_loading_info"}
     model: PreTrainedModel[Any] = cls.from_pretrained(source, **kwargs)
-    return model.train(training)
+    return model

@@ -107,6 +107,8 @@ def flat_item(place: str, image: Any, nested: bool) -> Iterator[tuple[str, Any]]
     if not is_source(image) and not is_pil(image) and not isinstance(image, Picture):
         image = as_array(image, place)
         if image.ndim == 4:
+            if len(image) == 0:
+                raise ValueError(f"images{place} has shape {image.shape}: there are no images in it")
             for inner, item in enumerate(image):
                 yield f"images{place}[{inner}]: ", item
             return

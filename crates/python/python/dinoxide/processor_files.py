@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from ._native import open_processor
-from .configuration_utils import parse
+from .configuration_utils import parse, read_text
 from .messages import tell
 
 FILE_NAME = "preprocessor_config.json"
@@ -38,8 +38,7 @@ def read_object(source: str | os.PathLike[str], options: dict[str, Any]) -> dict
 
 def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The settings in a JSON file."""
-    with open(path, encoding="utf-8") as file:
-        settings = parse(file.read(), os.fspath(path))
+    settings = parse(read_text(path), os.fspath(path))
     if isinstance(settings.get("image_processor"), dict):
         settings = settings["image_processor"]
     name = settings.get("image_processor_type") or settings.get("feature_extractor_type")

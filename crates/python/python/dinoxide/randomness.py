@@ -6,6 +6,8 @@ import random
 
 __all__ = ["set_seed"]
 
+# The largest seed.
+MAX_SEED = (1 << 64) - 1
 _generator = random.Random()
 
 

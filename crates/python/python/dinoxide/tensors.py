@@ -176,19 +176,45 @@ def is_torch(value: object) -> bool:
 def asarray(value: Any, dtype: DTypeLike | None = None) -> np.ndarray[Any, np.dtype[Any]]:
     """`value` as a numpy array, of `dtype` if that is named; its memory is shared wherever it can be.
 
+    The array is aligned, as the engine needs it: fields of packed records and odd places in a buffer are
+    copied.
+
     Takes numpy's arrays, torch's tensors (also bfloat16, which is widened), whatever speaks `__array__`,
     `__array_interface__` or DLPack, and lists of numbers or of arrays.
     """
     if is_torch(value):
-        value = value.detach().cpu()
         if value.dtype.is_floating_point and dtype_name(value.dtype) not in _NUMPY_DTYPES:
             value = value.float()  # bfloat16, which numpy does not have
-        value = value.numpy()
+        value = value.numpy(force=True)  # without gradients, on the CPU, with a pending sign resolved
     elif hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
-        value = np.from_dlpack(value)
+        value = lent(value)
     elif isinstance(value, (list, tuple)) and any(is_torch(one) for one in value):
         value = [asarray(one) for one in value]
-    return np.asarray(value, dtype=dtype)
+    array = np.asarray(value, dtype=dtype)
+    return array if array.flags.aligned else array.copy()
+
+
+def lent(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    """The memory that an object lends by DLPack, or, where numpy cannot take that (a dtype of its own,
+    another device), what its `__array__` gives.
+
+    Raises `TypeError` where neither works.
+    """
+    try:
+        return np.from_dlpack(value)
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
+        if hasattr(value, "__array__"):
+            return np.asarray(value)
+        raise TypeError(f"a {type(value).__name__} cannot be read as an array: {error}") from error
+
+
+def numeric(value: Any, name: str, dtype: DTypeLike | None = None) -> np.ndarray[Any, np.dtype[Any]]:
+    """`asarray`, of what holds real numbers or truth values; anything else is a `TypeError` that calls it
+    `name`."""
+    array = asarray(value)
+    if array.dtype.kind in "cmMSU":
+        raise TypeError(f"{name} must hold real numbers, got an array of {array.dtype}")
+    return asarray(array, dtype)
 
 
 def like(reference: object, array: np.ndarray[Any, np.dtype[Any]]) -> Any:
