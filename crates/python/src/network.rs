@@ -17,7 +17,7 @@ use numpy::PyReadonlyArray4;
 use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
     prelude::*,
-    types::PyDict,
+    types::{PyDict, PyTuple},
 };
 use std::{
     path::PathBuf,
@@ -142,8 +142,10 @@ impl Network {
         dict.set_item("missing_keys", &info.missing_keys)?;
         dict.set_item("unexpected_keys", &info.unexpected_keys)?;
         let mismatched = info.mismatched_keys.iter();
-        let mismatched: Vec<_> =
-            mismatched.map(|key| (&key.name, &key.file_shape, &key.model_shape)).collect();
+        let shape = |shape: &[usize]| PyTuple::new(py, shape);
+        let mismatched: Vec<_> = mismatched
+            .map(|key| Ok((&key.name, shape(&key.file_shape)?, shape(&key.model_shape)?)))
+            .collect::<PyResult<_>>()?;
         dict.set_item("mismatched_keys", mismatched)?;
         Ok(dict)
     }

@@ -138,6 +138,21 @@ def test_a_dtype_or_quantization_is_what_the_linear_layers_are_held_in() -> None
         assert not np.array_equal(given, f32) and (cosine > 0.9).all(), (precision, cosine)
 
 
+def test_what_loading_found_is_what_transformers_found(transformers: Any) -> None:
+    for folder, settings in [
+        ("dinov2", {"num_labels": 5}),
+        ("dinov2-classifier", {}),
+        ("dinov2-classifier", {"num_labels": 3, "ignore_mismatched_sizes": True}),
+    ]:
+        names = (FIXTURES / folder, "Dinov2ForImageClassification")
+        theirs, ours = (
+            getattr(library, names[1]).from_pretrained(names[0], output_loading_info=True, **settings)[1]
+            for library in (transformers, dinoxide)
+        )
+        theirs["mismatched_keys"] = {(name, tuple(a), tuple(b)) for name, a, b in theirs["mismatched_keys"]}
+        assert ours == theirs, (folder, settings)
+
+
 def test_a_missing_classifier_is_made_anew_and_told(caplog: pytest.LogCaptureFixture) -> None:
     model, info = Dinov2ForImageClassification.from_pretrained(
         FIXTURES / "dinov2", num_labels=5, output_loading_info=True

@@ -154,14 +154,15 @@ class PreTrainedModel(Generic[Output]):
         model._set_up(network, loading.attn_implementation)
         model.config._name_or_path = source
         model._origin = origin
-        info = network.loading_info
+        info: dict[str, Any] = {name: set(keys) for name, keys in network.loading_info.items()}
+        info["error_msgs"] = []  # what cannot be loaded is an exception
         model._tell(source, info)
         return (model, info) if loading.output_loading_info else model  # type: ignore[return-value]
 
     def _tell(self, source: str, info: dict[str, Any]) -> None:
         """Tells of weights that were made anew."""
-        fresh = [name for name in info["missing_keys"] if name.startswith("classifier.")]
-        fresh += [name for name, *_ in info["mismatched_keys"]]
+        fresh = sorted(name for name in info["missing_keys"] if name.startswith("classifier."))
+        fresh += sorted(name for name, *_ in info["mismatched_keys"])
         if fresh:
             logger.warning(
                 "%s of %s were not in the checkpoint in this shape and are random: "
