@@ -63,8 +63,8 @@ pub(super) fn bring(lookup: &Lookup<'_>, options: &HubOptions) -> Result<Located
     if cached.is_some() {
         network.retries = network.retries.min(RETRIES_WITH_CACHE);
     }
-    let client = Client::new(lookup.repo, options, network)?;
     let progress = options.progress.clone().unwrap_or_else(|| Arc::new(Silent));
+    let client = Client::new(lookup.repo, options, network, Arc::clone(&progress))?;
     match (Fetch { lookup, store, client, weights: options.weights, progress }.run(), cached) {
         (Err(CheckpointError::Hub(error)), Some(located)) if error.lets_the_cache_serve() => {
             let commit = located.commit.as_deref().unwrap_or_default();
@@ -161,7 +161,7 @@ impl Fetch<'_> {
     /// Brings a file that is not there, once for all threads and processes that want it.
     fn bring_file(&self, commit: &str, file: &str, meta: &FileMeta, limit: u64) -> Result<(), HubError> {
         self.store.prepare(&meta.etag)?;
-        let lock = self.store.lock(&meta.etag, || self.progress.wait(file))?;
+        let lock = self.store.lock(&meta.etag, file, &*self.progress)?;
         if self.store.has(commit, file) {
             return Ok(());
         }
@@ -185,7 +185,7 @@ impl Fetch<'_> {
     fn download(&self, download: &Download<'_>, etag: &str) -> Result<(), HubError> {
         let mut wrong = None;
         for _ in 0..2 {
-            let answer = self.client.download(download, &*self.progress)?;
+            let answer = self.client.download(download)?;
             wrong = self.check(download, etag, &answer)?;
             match wrong {
                 None => return Ok(()),

@@ -3,7 +3,11 @@
 //! Bytes are counted when they are written. A file that starts over is started again, so that the count never exceeds the size.
 //! Nothing is drawn or printed here.
 
-use std::fmt;
+use std::time::Duration;
+use std::{fmt, thread};
+
+/// How often whoever waits asks whether to stop.
+pub(super) const POLL: Duration = Duration::from_millis(100);
 
 /// Hears how downloads go. Files come one after the other; all methods are called from the thread that downloads.
 pub trait Progress: fmt::Debug + Send + Sync {
@@ -21,7 +25,8 @@ pub trait Progress: fmt::Debug + Send + Sync {
     /// The file that began is complete, or failed.
     fn finish(&self);
 
-    /// Whether to stop here; asked after every [`Self::advance`]. What came so far is kept, and gone on with the next time.
+    /// Whether to stop here; asked between the chunks of a file and, ten times a second, while another process or the next try is
+    /// waited for. What came so far is kept, and gone on with the next time.
     fn is_stopped(&self) -> bool {
         false
     }
@@ -30,6 +35,21 @@ pub trait Progress: fmt::Debug + Send + Sync {
     /// does not call this; who opens a model for the user passes the warnings on.
     fn warn(&self, message: &str) {
         let _ = message;
+    }
+}
+
+/// Waits so long, unless it is to stop before: whether it is.
+pub(super) fn pause(progress: &dyn Progress, mut left: Duration) -> bool {
+    loop {
+        if progress.is_stopped() {
+            return true;
+        }
+        if left.is_zero() {
+            return false;
+        }
+        let part = left.min(POLL);
+        thread::sleep(part);
+        left -= part;
     }
 }
 

@@ -12,6 +12,7 @@ use std::thread;
 
 use super::cache;
 use super::error::HubError;
+use super::progress::{POLL, Progress, pause};
 
 /// Tells backup tools that the folder can be made again (<https://bford.info/cachedir/>).
 const CACHE_TAG: (&str, &str) = (
@@ -117,25 +118,29 @@ impl Store {
         Ok(())
     }
 
-    /// Locks a blob, against other threads and processes; `wait` is called when another has it.
-    pub(super) fn lock(&self, etag: &str, wait: impl FnOnce()) -> Result<Lock, HubError> {
+    /// Locks the blob of a file, against other threads and processes. `progress` is told when another has it, and may stop the
+    /// wait, which has no end of its own.
+    pub(super) fn lock(&self, etag: &str, file: &str, progress: &dyn Progress) -> Result<Lock, HubError> {
         let path = self.root.join(".locks").join(&self.name).join(format!("{etag}.lock"));
         create_parent(&path)?;
         let failed = |error| HubError::write(&path, error);
-        let file = open_lock(&path).map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => return Ok(Lock(Some(file))),
-            Err(TryLockError::WouldBlock) => wait(),
-            Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
-                return Ok(Lock(None));
-            }
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
-        }
+        let handle = open_lock(&path).map_err(failed)?;
+        let mut told = false;
         loop {
-            match file.lock() {
-                Ok(()) => return Ok(Lock(Some(file))),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
+            match handle.try_lock() {
+                Ok(()) => return Ok(Lock(Some(handle))),
+                Err(TryLockError::WouldBlock) if told => {}
+                Err(TryLockError::WouldBlock) => {
+                    progress.wait(file);
+                    told = true;
+                }
+                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
+                    return Ok(Lock(None));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+            }
+            if pause(progress, POLL) {
+                return Err(HubError::Stopped { file: file.into() });
             }
         }
     }
@@ -292,15 +297,38 @@ mod tests {
         assert!(!store.is_absent(COMMIT, "x.json") && !store.is_absent("other", "sub/x.json"));
     }
 
+    /// Tells that it waits, and may want to stop.
+    #[derive(Debug)]
+    struct Waits {
+        told: std::sync::mpsc::SyncSender<String>,
+        stopped: bool,
+    }
+
+    impl Progress for Waits {
+        fn start(&self, _: &str, _: Option<u64>, _: u64) {}
+        fn wait(&self, file: &str) {
+            self.told.send(file.into()).unwrap();
+        }
+        fn advance(&self, _: u64) {}
+        fn finish(&self) {}
+        fn is_stopped(&self) -> bool {
+            self.stopped
+        }
+    }
+
     #[test]
-    fn a_lock_that_another_has_is_waited_for() {
+    fn a_lock_that_another_has_is_waited_for_unless_that_is_stopped() {
         let (_dir, store) = store(symlink);
-        let held = store.lock("etag", || panic!("nobody has it")).unwrap();
-        assert!(held.excludes());
-        let (waits, waited) = std::sync::mpsc::channel();
-        std::thread::scope(|scope| {
-            let other =
-                scope.spawn(|| store.lock("etag", move || waits.send(()).unwrap()).unwrap().excludes());
+        let (told, waited) = std::sync::mpsc::sync_channel(1);
+        let mut waits = Waits { told, stopped: true };
+        let held = store.lock("etag", "x.json", &waits).unwrap();
+        assert!(held.excludes() && waited.try_recv().is_err());
+        let stopped = store.lock("etag", "x.json", &waits).unwrap_err();
+        assert!(matches!(stopped, HubError::Stopped { file } if file == "x.json"));
+        assert_eq!(waited.recv().unwrap(), "x.json");
+        waits.stopped = false;
+        thread::scope(|scope| {
+            let other = scope.spawn(|| store.lock("etag", "x.json", &waits).unwrap().excludes());
             waited.recv().unwrap();
             drop(held);
             assert!(other.join().unwrap());

@@ -1,10 +1,11 @@
 //! Connections that break, stand still, dawdle or are put off: what came is kept, and the rest asked for.
 
 use std::fs;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use dinoxide_checkpoint::hub::{self, HubError, HubOptions, NetworkOptions};
+use dinoxide_checkpoint::hub::{self, HubError, HubOptions, NetworkOptions, Progress};
 
 use crate::hub::{Cache, Hub, REPO, WEIGHTS, dinov2, fixture, hub_error};
 use dinoxide_testkit::server::{Pace, Reply, Request, Server};
@@ -211,5 +212,48 @@ fn who_is_put_off_for_ever_gives_up_and_says_so() {
 fn other_refusals_are_not_asked_again() {
     let (cache, server) = (Cache::new(), changed(usize::MAX, |_| Reply::new(400).body("")));
     assert!(matches!(cache.fails(&server), HubError::Status { status: 400, .. }));
+    assert_eq!(server.gets(WEIGHTS).len(), 1);
+}
+
+/// Wants to stop once it was asked so many times.
+#[derive(Debug)]
+struct StopsAfter(AtomicUsize);
+
+impl Progress for StopsAfter {
+    fn start(&self, _: &str, _: Option<u64>, _: u64) {}
+    fn advance(&self, _: u64) {}
+    fn finish(&self) {}
+    fn is_stopped(&self) -> bool {
+        self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+fn stopped_after(questions: usize, cache: &Cache, server: &Server) -> HubError {
+    let progress: Arc<dyn Progress> = Arc::new(StopsAfter(AtomicUsize::new(questions)));
+    let options = HubOptions { progress: Some(progress), ..cache.options(&server.url()) };
+    hub_error(hub::fetch(REPO, &options).unwrap_err())
+}
+
+#[test]
+fn what_came_before_a_download_was_stopped_is_gone_on_with() {
+    let slow = |reply: Reply| reply.pace(Pace::Slow(1000, Duration::from_millis(20)));
+    let (cache, server) = (Cache::new(), changed(1, slow));
+    // Two files of one chunk each are asked about twice; the weights come in many.
+    let error = stopped_after(6, &cache, &server);
+    assert!(matches!(&error, HubError::Stopped { file } if file == WEIGHTS), "{error}");
+    cache.fetch(&server).unwrap();
+    let ranges = ranges(&server);
+    assert_eq!(ranges.len(), 2);
+    assert!(ranges[1].is_some(), "{ranges:?}");
+    assert!(is_complete(&cache));
+}
+
+/// The server wants a minute.
+#[test]
+fn the_wait_for_the_next_try_can_be_stopped() {
+    let later = |_: Reply| Reply::new(503).with("Retry-After", 60).body("");
+    let (cache, server) = (Cache::new(), changed(usize::MAX, later));
+    let error = stopped_after(4, &cache, &server);
+    assert!(matches!(&error, HubError::Stopped { file } if file == WEIGHTS), "{error}");
     assert_eq!(server.gets(WEIGHTS).len(), 1);
 }

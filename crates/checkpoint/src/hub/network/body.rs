@@ -12,7 +12,7 @@ use ureq::Body;
 use ureq::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE};
 use ureq::http::{Response, StatusCode, Uri};
 
-use super::client::{Client, header, wait_or_fail};
+use super::client::{Client, header};
 use super::failure::Attempt;
 use super::retry::{Failure, Retries};
 use crate::hub::error::HubError;
@@ -50,11 +50,7 @@ pub(in crate::hub) enum Answer {
 
 impl Client {
     /// Brings the whole of a file to its partial file, over as many connections as it takes.
-    pub(in crate::hub) fn download(
-        &self,
-        download: &Download<'_>,
-        progress: &dyn Progress,
-    ) -> Result<Answer, HubError> {
+    pub(in crate::hub) fn download(&self, download: &Download<'_>) -> Result<Answer, HubError> {
         if download.size.is_some_and(|size| size > download.limit) {
             return Err(self.too_large(download));
         }
@@ -66,7 +62,7 @@ impl Client {
             if from > 0 && download.size == Some(from) {
                 return Ok(Answer::Complete);
             }
-            let result = self.stream(&uri, download, from, progress);
+            let result = self.stream(&uri, download, from);
             // Only what was never reached before: a server that starts over each time, and is cut each time, brings nothing new.
             let reached = length(download.partial);
             if reached > most {
@@ -75,19 +71,13 @@ impl Client {
             }
             match result {
                 Ok(answer) => return Ok(answer),
-                Err(attempt) => wait_or_fail(&mut retries, attempt)?,
+                Err(attempt) => self.wait_or_fail(&mut retries, attempt, download.file)?,
             }
         }
     }
 
     /// One connection's worth.
-    fn stream(
-        &self,
-        uri: &Uri,
-        download: &Download<'_>,
-        from: u64,
-        progress: &dyn Progress,
-    ) -> Result<Answer, Attempt> {
+    fn stream(&self, uri: &Uri, download: &Download<'_>, from: u64) -> Result<Answer, Attempt> {
         let response = self.get(uri, download.file, from)?;
         if response.status() == StatusCode::RANGE_NOT_SATISFIABLE {
             // The partial file is no beginning of this file.
@@ -121,10 +111,10 @@ impl Client {
             return Err(fatal(self.too_large(download)));
         }
         let file = open(download.partial, start).map_err(fatal)?;
-        progress.start(download.file, total, start);
-        let sink = Sink { file, done: start, total, progress };
+        self.progress.start(download.file, total, start);
+        let sink = Sink { file, done: start, total, progress: &*self.progress };
         let result = self.copy(uri, download, response, sink);
-        progress.finish();
+        self.progress.finish();
         result
     }
 
@@ -138,9 +128,13 @@ impl Client {
         let mut body = response.into_body().into_reader();
         let mut chunk = vec![0; CHUNK];
         loop {
+            if sink.progress.is_stopped() {
+                return Err(fatal(HubError::Stopped { file: download.file.into() }));
+            }
             let read = match body.read(&mut chunk) {
                 Ok(0) => break,
                 Ok(read) => read,
+                // A signal, which may be why to stop.
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(self.failed(uri, &ureq::Error::from(error))),
             };
@@ -152,9 +146,6 @@ impl Client {
                 return Err(fatal(self.too_large(download)));
             }
             sink.take(&chunk[..read]).map_err(|error| fatal(HubError::write(download.partial, error)))?;
-            if sink.progress.is_stopped() {
-                return Err(fatal(HubError::Stopped { file: download.file.into() }));
-            }
         }
         if sink.total.is_some_and(|total| sink.done < total) {
             return Err(self.unreachable(uri, Failure::Interrupted, "the connection ended early".into()));

@@ -3,8 +3,7 @@
 //! A request carries the token only to the hub's own origin, and asks for bytes as they are (no compression), so that they can be
 //! counted and hashed. Connections are kept between files. No more is read of an answer than was asked for.
 
-use std::thread;
-use std::time::Duration;
+use std::sync::Arc;
 
 use ureq::http::header::{AUTHORIZATION, HeaderValue, LOCATION, RANGE};
 use ureq::http::{Method, Request, Response, StatusCode, Uri};
@@ -18,6 +17,7 @@ use super::proxy;
 use super::retry::Retries;
 use crate::hub::error::HubError;
 use crate::hub::options::{HubOptions, NetworkOptions};
+use crate::hub::progress::{Progress, pause};
 use crate::hub::token::Secret;
 
 /// Redirects that are followed for one request.
@@ -31,14 +31,16 @@ pub(in crate::hub) struct Client {
     pub(super) token: Option<Secret>,
     pub(super) options: NetworkOptions,
     pub(super) repo: String,
+    pub(super) progress: Arc<dyn Progress>,
 }
 
 impl Client {
-    /// A client for `repo`. No connection is made.
+    /// A client for `repo`, which tells `progress` of what it does. No connection is made.
     pub(in crate::hub) fn new(
         repo: &str,
         options: &HubOptions,
         network: NetworkOptions,
+        progress: Arc<dyn Progress>,
     ) -> Result<Self, HubError> {
         let given = options.env.hf_endpoint.as_ref().map(|text| text.to_string_lossy());
         let endpoint = Endpoint::parse(given.as_deref())?;
@@ -58,7 +60,7 @@ impl Client {
             .build();
         let token = options.token.resolve(&options.env)?;
         let agent = Agent::with_parts(config, DefaultConnector::default(), Names::default());
-        Ok(Self { agent, endpoint, token, options: network, repo: repo.into() })
+        Ok(Self { agent, endpoint, token, options: network, repo: repo.into(), progress })
     }
 
     /// The address of a file of the repo.
@@ -69,15 +71,30 @@ impl Client {
         })
     }
 
-    /// Does `work` until it succeeds, fails for good, or has failed too often.
-    pub(super) fn retried<T>(&self, mut work: impl FnMut() -> Result<T, Attempt>) -> Result<T, HubError> {
+    /// Does `work` for a file until it succeeds, fails for good, or has failed too often.
+    pub(super) fn retried<T>(
+        &self,
+        file: &str,
+        mut work: impl FnMut() -> Result<T, Attempt>,
+    ) -> Result<T, HubError> {
         let mut retries = Retries::new(self.options);
         loop {
             match work() {
                 Ok(value) => return Ok(value),
-                Err(attempt) => wait_or_fail(&mut retries, attempt)?,
+                Err(attempt) => self.wait_or_fail(&mut retries, attempt, file)?,
             }
         }
+    }
+
+    /// Waits until the next try for a file, or gives the error of the last one.
+    pub(super) fn wait_or_fail(
+        &self,
+        retries: &mut Retries,
+        attempt: Attempt,
+        file: &str,
+    ) -> Result<(), HubError> {
+        let wait = retries.next(attempt.failure).ok_or(*attempt.error)?;
+        if pause(&*self.progress, wait) { Err(HubError::Stopped { file: file.into() }) } else { Ok(()) }
     }
 
     /// One request, from byte `from` on; redirects are not followed.
@@ -119,18 +136,6 @@ fn bearer(token: &Secret) -> HeaderValue {
     let mut value = HeaderValue::try_from(text).unwrap_or_else(|_| HeaderValue::from_static(""));
     value.set_sensitive(true);
     value
-}
-
-/// Waits until the next try, or gives the error of the last one.
-pub(super) fn wait_or_fail(retries: &mut Retries, attempt: Attempt) -> Result<(), HubError> {
-    match retries.next(attempt.failure) {
-        Some(Duration::ZERO) => Ok(()),
-        Some(wait) => {
-            thread::sleep(wait);
-            Ok(())
-        }
-        None => Err(*attempt.error),
-    }
 }
 
 /// Where a response redirects to, if it does.

@@ -46,7 +46,7 @@ impl Client {
     /// Asks for a file's metadata. `pinned` says that the revision is known to exist.
     pub(in crate::hub) fn head(&self, revision: &str, file: &str, pinned: bool) -> Result<Found, HubError> {
         let uri = self.file(revision, file)?;
-        self.retried(|| self.head_once(&uri, file, pinned))
+        self.retried(file, || self.head_once(&uri, file, pinned))
     }
 
     fn head_once(&self, uri: &Uri, file: &str, pinned: bool) -> Result<Found, Attempt> {
