@@ -2,7 +2,7 @@
 //! size follow one another.
 
 use crate::{ModelError, shape::Grid};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 /// Grids remembered. A caller that mixes more sizes than this recomputes, which costs less than a layer.
 const CAPACITY: usize = 8;
@@ -33,16 +33,26 @@ impl<T> GridCache<T> {
         Ok(self.put(grid, Arc::new(make()?)))
     }
 
+    /// What is remembered, unless another thread is at it. Nobody waits: in a forked process the lock may be held by a thread
+    /// that is not there, for ever.
+    fn entries(&self) -> Option<MutexGuard<'_, Vec<(Grid, Arc<T>)>>> {
+        match self.entries.try_lock() {
+            Ok(entries) => Some(entries),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     /// The value of a grid, now the one most recently used.
     fn find(&self, grid: Grid) -> Option<Arc<T>> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries()?;
         let place = entries.iter().position(|(key, _)| *key == grid)?;
         entries[place..].rotate_left(1);
         entries.last().map(|(_, value)| Arc::clone(value))
     }
 
     fn put(&self, grid: Grid, value: Arc<T>) -> Arc<T> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut entries) = self.entries() else { return value };
         entries.retain(|(key, _)| *key != grid);
         if entries.len() == CAPACITY {
             entries.remove(0);
@@ -65,5 +75,15 @@ mod tests {
         assert_eq!(get(0, 2), 1);
         (1..=CAPACITY).for_each(|rows| assert_eq!(get(rows, rows), rows));
         assert_eq!(get(0, 3), 3);
+    }
+
+    #[test]
+    fn a_cache_that_is_held_is_not_waited_for() {
+        let cache = GridCache::default();
+        let get = |value: usize| *cache.get(Grid { rows: 1, cols: 1 }, || Ok(value)).unwrap();
+        let held = cache.entries.lock().unwrap();
+        assert_eq!((get(1), get(2)), (1, 2));
+        drop(held);
+        assert_eq!((get(3), get(4)), (3, 3));
     }
 }
