@@ -1,7 +1,7 @@
 //! f16 weights with rows of f16: products and short sums in f16, long sums in f32.
 //!
 //! ```text
-//! row · 2ˢ, rounded to f16     s = the largest for which  max |row| · 2ˢ ≤ most
+//! row · 2ˢ, rounded to f16     s = the largest for which  max |row| · 2ˢ < most
 //! out = 2⁻ˢ · Σ_chains  f32(Σ even k of a chain) + f32(Σ odd k of a chain)     Σ in f16, k ascending, each step rounded once
 //! ```
 //! A word holds two k, and so has two sums: a chain is [`CHAIN`] words long. `most` ([`rows_most`]) is such that no sum of a

@@ -76,8 +76,8 @@ impl<'c> RowWords<'c> {
         })
     }
 
-    /// Rows [M, K] as f16 in words [M, ⌈K/2⌉], each times the power of two that makes its largest magnitude `most` or up to half of
-    /// it; `most` is a power of two from 4 to 2¹⁵.
+    /// Rows [M, K] as f16 in words [M, ⌈K/2⌉], each times the power of two that brings its largest magnitude below `most`, no further than to
+    /// half of it; `most` is a power of two from 4 to 2¹⁵.
     pub(super) fn f16(ctx: &'c Context, a: MatRef<'_>, most: f32) -> Self {
         let depth = a.cols().div_ceil(2);
         Self::new(ctx, a, depth, Self::f16_len(a.cols()), |row, out| {
@@ -213,8 +213,8 @@ impl Operation for ToF16<'_> {
     }
 }
 
-/// The largest power of two that makes `x` (0 or more, finite) no larger than `most`, a power of two from 4 to 2¹⁵; 2¹²⁶ at most, so that
-/// its reciprocal is no subnormal.
+/// The largest power of two that makes `x` (0 or more) less than `most`, a power of two from 4 to 2¹⁵; 2¹²⁶ at most, so that its
+/// reciprocal is no subnormal. Of an infinite `x` it is some power of two.
 #[inline(always)]
 fn power_up_to(most: f32, x: f32) -> f32 {
     // x is below 2 to this, half of that or more unless x is subnormal.
