@@ -1,6 +1,8 @@
 //! A forward that is stopped before its end.
 
-use dinoxide::{Backbone, Error, Inputs, Interrupt, Model, ModelError, Outputs, ndarray::Array4};
+use dinoxide::{
+    Backbone, Error, Inputs, Interrupt, LoadOptions, Model, ModelError, Outputs, ndarray::Array4,
+};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Wants the forward to stop when it has been asked so many times.
@@ -15,6 +17,22 @@ impl Interrupt for After {
 
 fn is_interrupted<T>(result: &Result<T, Error>) -> bool {
     matches!(result, Err(Error::Model(ModelError::Interrupted)))
+}
+
+/// The last hidden state is a copy of the result: there is none before the last layer.
+#[test]
+fn a_forward_whose_last_hidden_state_alone_is_kept_stops_too() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/dinov3-vit");
+    let mut options = LoadOptions::default();
+    options.overrides.insert("tie_last_hidden_states".to_owned(), true.into());
+    let model = Model::from_pretrained_with(folder, &options).unwrap();
+    let pixels = Array4::from_elem((3, 3, 64, 64), 0.5);
+    for layers in 0..2 {
+        let after = After(AtomicUsize::new(layers));
+        let mut inputs = Inputs::new(pixels.view()).with_interrupt(&after);
+        inputs.output_hidden_states = vec![-1].into();
+        assert!(is_interrupted(&model.forward(&inputs)), "after {layers} layers");
+    }
 }
 
 #[test]

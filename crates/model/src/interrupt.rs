@@ -35,14 +35,19 @@ impl<'a> Stop<'a> {
     /// Whether to stop here.
     pub(crate) fn now(&self) -> bool {
         let Some(interrupt) = self.interrupt else { return false };
-        if !self.stopped.load(Ordering::Relaxed) && interrupt.wanted() {
+        if !self.stopped() && interrupt.wanted() {
             self.stopped.store(true, Ordering::Relaxed);
         }
+        self.stopped()
+    }
+
+    /// Whether it was stopped, on any thread; nobody is asked.
+    pub(crate) fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
     /// An error when the forward was stopped.
     pub(crate) fn result(&self) -> Result<(), ModelError> {
-        if self.stopped.load(Ordering::Relaxed) { Err(ModelError::Interrupted) } else { Ok(()) }
+        if self.stopped() { Err(ModelError::Interrupted) } else { Ok(()) }
     }
 }

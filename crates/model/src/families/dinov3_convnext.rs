@@ -105,6 +105,9 @@ impl DINOv3ConvNext {
         let mut record = self.room(&plan, outputs.begin(&plan.shape));
         record.fill(ctx, &plan.split, outputs.tokens_mut(), |items, recorder| {
             let map = self.run(ctx, &plan, items, recorder);
+            if plan.stop.stopped() {
+                return;
+            }
             let mut tokens = ctx.scratch(plan.shape.of_items(map.batch).len()); // [items, 1 + h·w, C]
             pooled_first(&map, &mut tokens);
             layer_norm.forward(ctx, &tokens, recorder.first());
@@ -169,7 +172,7 @@ impl DINOv3ConvNext {
         record
     }
 
-    /// The map of a group of items after all stages.
+    /// The map of a group of items after all stages, or whichever it was stopped in.
     fn run<'ctx>(
         &self,
         ctx: &'ctx Context,
@@ -191,6 +194,9 @@ impl DINOv3ConvNext {
                 let (branch, draws) = (first_layer + layer, plan.train?);
                 drop_path(draws, branch, self.drop_path_rate(branch), items.len())
             });
+            if plan.stop.stopped() {
+                break;
+            }
             first_layer += stage.layers.len();
             recorder.hidden_state(|state| channels_first(&map, state));
         }

@@ -132,6 +132,10 @@ impl Vit {
         let mut record = self.room(&plan, outputs.begin(&plan.shape));
         record.fill(ctx, &plan.split, outputs.tokens_mut(), |items, recorder| {
             let tokens = self.run(ctx, &plan, items, recorder);
+            // Then the last hidden state was not reached, nor is there one to tie.
+            if plan.stop.stopped() {
+                return;
+            }
             self.norm.forward(ctx, &tokens, recorder.first());
             if self.tie_last_hidden_states {
                 recorder.tie_last_hidden_state();
