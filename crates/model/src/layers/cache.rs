@@ -7,10 +7,13 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 /// Grids remembered. A caller that mixes more sizes than this recomputes, which costs less than a layer.
 const CAPACITY: usize = 8;
 
+/// What is remembered, the most recently used last.
+type Entries<T> = Vec<(Grid, Arc<T>)>;
+
 /// A small cache by grid, least recently used first out.
 #[derive(Debug)]
 pub(crate) struct GridCache<T> {
-    entries: Mutex<Vec<(Grid, Arc<T>)>>,
+    entries: Mutex<Entries<T>>,
 }
 
 impl<T> Default for GridCache<T> {
@@ -35,7 +38,7 @@ impl<T> GridCache<T> {
 
     /// What is remembered, unless another thread is at it. Nobody waits: in a forked process the lock may be held by a thread
     /// that is not there, for ever.
-    fn entries(&self) -> Option<MutexGuard<'_, Vec<(Grid, Arc<T>)>>> {
+    fn entries(&self) -> Option<MutexGuard<'_, Entries<T>>> {
         match self.entries.try_lock() {
             Ok(entries) => Some(entries),
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
