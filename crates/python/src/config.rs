@@ -2,15 +2,11 @@
 
 use crate::{
     error::exception,
-    hearer::Hearer,
     load::{OpenOptions, object},
 };
 use dinoxide::{Error, ModelConfig, PreTrainedConfig};
 use pyo3::prelude::*;
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 /// What error messages call a config that is in no file.
 const NO_FILE: &str = "config";
@@ -40,10 +36,7 @@ pub(crate) fn open_config(
     source: PathBuf,
     options: OpenOptions,
 ) -> PyResult<(String, Vec<String>)> {
-    let hearer = Arc::new(Hearer::new());
-    let options = options.load_options(&hearer)?;
-    let config = py.detach(|| ModelConfig::from_pretrained_with(&source, &options));
-    hearer.finish(config.map(|config| config.to_json()).map_err(exception))
+    options.open(py, |options| Ok(ModelConfig::from_pretrained_with(&source, options)?.to_json()))
 }
 
 /// Writes a config (JSON) as `config.json` to a folder.

@@ -1,7 +1,7 @@
 //! The options of `from_pretrained`, as a dictionary, and what they stand for in the engine.
 
 use crate::{error::exception, hearer::Hearer};
-use dinoxide::{ContextOptions, LoadOptions, Precision, hub};
+use dinoxide::{ContextOptions, Error, LoadOptions, Precision, hub};
 use pyo3::{exceptions::PyValueError, prelude::*};
 use std::{path::PathBuf, sync::Arc};
 
@@ -51,8 +51,20 @@ enum TokenArg {
 }
 
 impl OpenOptions {
+    /// Opens something with them, without the interpreter; gives it and the warnings on the way. Ctrl-C ends downloads.
+    pub(crate) fn open<T: Send>(
+        self,
+        py: Python<'_>,
+        open: impl FnOnce(&LoadOptions) -> Result<T, Error> + Send,
+    ) -> PyResult<(T, Vec<String>)> {
+        let hearer = Arc::new(Hearer::new());
+        let options = self.load_options(&hearer)?;
+        let opened = py.detach(|| open(&options));
+        hearer.finish(opened.map_err(exception))
+    }
+
     /// The engine's options; `hearer` is told of downloads.
-    pub(crate) fn load_options(self, hearer: &Arc<Hearer>) -> PyResult<LoadOptions> {
+    fn load_options(self, hearer: &Arc<Hearer>) -> PyResult<LoadOptions> {
         let overrides = self.overrides.map_or_else(|| Ok(Default::default()), |text| object(&text))?;
         let dtype = self.dtype.map(|name| torch_dtype(&name)).transpose()?;
         let precision = self.precision.map(|name| name.parse::<Precision>()).transpose();

@@ -4,7 +4,6 @@ use crate::{
     asked::Asked,
     config,
     error::exception,
-    hearer::Hearer,
     interrupt::Signals,
     load::{OpenOptions, context},
     net::Net,
@@ -22,7 +21,7 @@ use pyo3::{
 use std::{
     path::PathBuf,
     process,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Mutex, MutexGuard},
 };
 
 /// A model, backbone or classifier with its weights and threads.
@@ -48,6 +47,12 @@ impl Network {
         self.held.lock().map_err(|_| PyRuntimeError::new_err("an earlier call failed midway"))
     }
 
+    /// The net as it is, for what needs no threads. Nothing of Python runs while it is held: whoever came to wait for it would wait
+    /// with the interpreter, and for ever.
+    fn shown(&self) -> PyResult<Net> {
+        Ok(self.held()?.net.clone())
+    }
+
     /// The net, with threads of this process. The interpreter is held all the while, so that no fork comes between.
     fn net(&self) -> PyResult<Net> {
         let mut held = self.held()?;
@@ -71,11 +76,7 @@ impl Network {
         options: OpenOptions,
     ) -> PyResult<(Self, Vec<String>)> {
         let head = parse_head(head)?;
-        let hearer = Arc::new(Hearer::new());
-        let options = options.load_options(&hearer)?;
-        let source = source.into_os_string();
-        let net = py.detach(|| Net::from_pretrained(&source, head, &options));
-        hearer.finish(net.map(Self::new).map_err(exception))
+        options.open(py, |options| Ok(Self::new(Net::from_pretrained(source.as_os_str(), head, options)?)))
     }
 
     /// Fresh random weights for a config (JSON).
@@ -130,14 +131,14 @@ impl Network {
     /// The config as `config.json` has it.
     #[getter]
     fn config(&self) -> PyResult<String> {
-        Ok(self.held()?.net.model().config().to_json())
+        Ok(self.shown()?.model().config().to_json())
     }
 
     /// `missing_keys`, `unexpected_keys` and `mismatched_keys` of loading.
     #[getter]
     fn loading_info<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let held = self.held()?;
-        let info = held.net.model().checkpoint().loading_info();
+        let net = self.shown()?;
+        let info = net.model().checkpoint().loading_info();
         let dict = PyDict::new(py);
         dict.set_item("missing_keys", &info.missing_keys)?;
         dict.set_item("unexpected_keys", &info.unexpected_keys)?;
@@ -153,9 +154,9 @@ impl Network {
     /// For each linear layer: its name, what its weight is held in, and why, where that is not what was asked.
     #[getter]
     fn linears(&self) -> PyResult<Vec<(String, String, Option<String>)>> {
-        let held = self.held()?;
-        let mut all: Vec<&LinearPrecision> = held.net.model().linears().iter().collect();
-        if let Net::Classifier(classifier) = &held.net {
+        let net = self.shown()?;
+        let mut all: Vec<&LinearPrecision> = net.model().linears().iter().collect();
+        if let Net::Classifier(classifier) = &net {
             all.extend(classifier.linear());
         }
         Ok(all.into_iter().map(linear).collect())
@@ -164,7 +165,7 @@ impl Network {
     /// Threads that a forward runs on, of which the calling one is one.
     #[getter]
     fn num_threads(&self) -> PyResult<usize> {
-        Ok(self.held()?.net.model().context().threads())
+        Ok(self.shown()?.model().context().threads())
     }
 
     /// Runs on so many threads from the next forward on.
@@ -177,14 +178,14 @@ impl Network {
     /// The level of instructions in use.
     #[getter]
     fn isa(&self) -> PyResult<String> {
-        Ok(self.held()?.net.model().context().isa().name().to_owned())
+        Ok(self.shown()?.model().context().isa().name().to_owned())
     }
 
     /// How many numbers the weights are.
     #[getter]
     fn num_parameters(&self) -> PyResult<u64> {
-        let held = self.held()?;
-        let checkpoint = held.net.model().checkpoint();
+        let net = self.shown()?;
+        let checkpoint = net.model().checkpoint();
         let specs = layout::model_specs(checkpoint.config(), checkpoint.head());
         Ok(specs.iter().map(TensorSpec::elements).sum())
     }
@@ -192,7 +193,7 @@ impl Network {
     /// The channels of every stage.
     #[getter]
     fn num_features(&self) -> PyResult<Vec<usize>> {
-        Ok(self.held()?.net.model().config().num_features())
+        Ok(self.shown()?.model().config().num_features())
     }
 
     /// The same weights and threads, until one of the two is given other threads or stages.
@@ -218,7 +219,7 @@ impl Network {
     /// Bytes of the weights in memory.
     #[getter]
     fn weight_bytes(&self) -> PyResult<usize> {
-        Ok(self.held()?.net.model().weight_bytes())
+        Ok(self.shown()?.model().weight_bytes())
     }
 }
 

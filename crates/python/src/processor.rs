@@ -1,6 +1,6 @@
 //! Image processors: arrays, files and bytes to `pixel_values`.
 
-use crate::{error::exception, hearer::Hearer, load::OpenOptions};
+use crate::{error::exception, load::OpenOptions};
 use dinoxide::{
     DecodeOptions, Error, ImageError, ImageProcessor, Layout, PixelArray, ProcessorConfig, Rgb8, Samples,
     decode, decode_file,
@@ -8,10 +8,7 @@ use dinoxide::{
 };
 use numpy::{IntoPyArray, PyArray3, PyReadonlyArrayDyn};
 use pyo3::{exceptions::PyValueError, prelude::*};
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::path::{Path, PathBuf};
 
 /// A picture that a program holds.
 #[derive(FromPyObject)]
@@ -53,10 +50,8 @@ impl Processor {
         source: PathBuf,
         options: OpenOptions,
     ) -> PyResult<(Self, Vec<String>)> {
-        let hearer = Arc::new(Hearer::new());
-        let options = options.load_options(&hearer)?;
-        let inner = py.detach(|| ImageProcessor::from_pretrained_with(&source, &options));
-        hearer.finish(inner.map(|inner| Self { inner }).map_err(exception))
+        options
+            .open(py, |options| Ok(Self { inner: ImageProcessor::from_pretrained_with(&source, options)? }))
     }
 
     /// The processor of a config (JSON, as `preprocessor_config.json`, with `image_processor_type`).
@@ -145,11 +140,9 @@ pub(crate) fn open_processor(
     source: PathBuf,
     options: OpenOptions,
 ) -> PyResult<(String, Vec<String>)> {
-    let hearer = Arc::new(Hearer::new());
-    let options = options.load_options(&hearer)?;
-    let object = py.detach(|| ImageProcessor::read_object(&source, &options));
-    let text = object.map(|object| serde_json::Value::Object(object).to_string());
-    hearer.finish(text.map_err(exception))
+    options.open(py, |options| {
+        Ok(serde_json::Value::Object(ImageProcessor::read_object(&source, options)?).to_string())
+    })
 }
 
 /// Bytes [H, W, 3], and the color that stands for transparent.
