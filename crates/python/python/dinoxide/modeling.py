@@ -121,7 +121,7 @@ class PreTrainedModel(Generic[Output]):
           `Int8DynamicActivationInt8WeightConfig()`, …, in a `TorchAoConfig` or not.
         - `attn_implementation`: `"sdpa"` or `"eager"`.
         - `revision`, `subfolder`, `cache_dir`, `local_files_only`, `token`: where the files are.
-        - `num_threads`: threads to run on; default: all cores. `isa`: a level of instructions, such as
+        - `num_threads`: threads to run on; default, and 0: all cores. `isa`: a level of instructions, such as
           `"avx2"`.
         - `ignore_mismatched_sizes`, `output_loading_info` (gives the model and a dictionary), `config`.
         - any other is a setting of the config: `num_labels=`, `id2label=`, `out_features=`,
