@@ -11,21 +11,30 @@ starts on this machine. One processor stays free for reading and writing.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import ray
 import ray.data
 from embedder import Embedder
 
+# Other files of a folder are passed over.
+PICTURES = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"]
+
 
 def embed(
     source: str, output: str, model: str, workers: int, cpus: int, batch: int = 32, column: str = "bytes"
 ) -> None:
-    """Embeds a folder, or Parquet files whose `column` has pictures; writes Parquet files to `output`."""
+    """Embeds the pictures of a folder, or of Parquet files that have them in `column`.
+
+    Writes Parquet files to `output`, a folder that is not there or is empty.
+    """
     check(workers, cpus)
+    if Path(output).is_dir() and any(Path(output).iterdir()):
+        raise FileExistsError(f"{output} is not empty: its pictures would be there twice")
     if source.endswith(".parquet"):
         pictures = ray.data.read_parquet(source)
     else:  # columns: bytes, path
-        pictures = ray.data.read_binary_files(source, include_paths=True)
+        pictures = ray.data.read_binary_files(source, include_paths=True, file_extensions=PICTURES)
     embeddings = pictures.map_batches(
         Embedder,
         fn_constructor_kwargs={"model": model, "num_threads": cpus, "column": column},

@@ -92,6 +92,9 @@ def test_errors_are_of_the_right_kinds_and_say_what_is_wrong(tmp_path: Path) -> 
         Dinov2Model.from_pretrained(FIXTURES / "dinov2", attn_implementation="flash_attention_2")
     with pytest.raises(ValueError, match="dtype"):
         Dinov2Model.from_pretrained(FIXTURES / "dinov2", dtype="float8")
+    for bits in ({"dtype": "int8"}, {"load_in_8bit": True}):
+        with pytest.raises(ValueError, match="hint: .*Int8DynamicActivationInt8WeightConfig"):
+            Dinov2Model.from_pretrained(FIXTURES / "dinov2", **bits)
     (tmp_path / "config.json").write_text("{")
     with pytest.raises(OSError, match="JSON"):
         AutoModel.from_pretrained(tmp_path)

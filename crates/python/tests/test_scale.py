@@ -28,7 +28,7 @@ Alone = dict[str, "np.ndarray | None"]
 
 MODEL = "builtin:tiny"
 PICTURES = 60
-BROKEN = "picture-41"  # the one that cannot be read
+BROKEN = "picture-41.png"  # the one that cannot be read
 
 
 def picture(number: int) -> bytes:
@@ -42,7 +42,7 @@ def picture(number: int) -> bytes:
 
 def table() -> Any:
     """Pictures with their names."""
-    names = [f"picture-{number}" for number in range(PICTURES)]
+    names = [f"picture-{number}.png" for number in range(PICTURES)]
     files = [b"no picture" if name == BROKEN else picture(at) for at, name in enumerate(names)]
     return pa.table({"path": names, "bytes": files})
 
@@ -143,8 +143,11 @@ def test_a_folder_of_pictures_becomes_a_parquet_of_embeddings(
     folder.mkdir()
     for row in table().to_pylist():
         (folder / row["path"]).write_bytes(row["bytes"])
+    (folder / "README.md").write_text("no picture, and passed over")
     embed_ray.embed(str(folder), str(tmp_path / "out"), MODEL, workers=2, cpus=1, batch=8)
     check(tmp_path / "out", alone)
+    with pytest.raises(FileExistsError, match="twice"):
+        embed_ray.embed(str(folder), str(tmp_path / "out"), MODEL, workers=2, cpus=1, batch=8)
 
 
 def test_workers_that_book_every_processor_are_refused(cluster: Any, tmp_path: Path) -> None:
@@ -178,7 +181,7 @@ def test_pictures_of_the_hubs_data_sets_are_found_in_their_structs(alone: Alone)
     embedded = Embedder(MODEL, num_threads=1, column="image")(labelled)
     assert embedded.column_names == ["label", "embedding", "error"]
     for number, vector in enumerate(embedded["embedding"].to_pylist()):
-        expected = alone[f"picture-{number}"]
+        expected = alone[f"picture-{number}.png"]
         assert expected is not None and np.asarray(vector, np.float32).tobytes() == expected.tobytes()
 
 

@@ -44,6 +44,9 @@ _WITHOUT_EFFECT = frozenset(
         "_fast_init",
     }
 )
+# What other libraries call it, and what to say.
+_IN_BITS = ("load_in_8bit", "load_in_4bit")
+_CODES = "8 and 4 bits: quantization_config=Int8DynamicActivationInt8WeightConfig() or Int4WeightOnlyConfig()"
 # What cannot be done; absent or falsy values of it are fine.
 _REFUSED = ("variant", "from_tf", "from_flax", "state_dict", "gguf_file", "key_mapping")
 # Config settings that a config of its own does not bring along.
@@ -61,6 +64,9 @@ class Loading:
     @classmethod
     def of(cls, kwargs: dict[str, Any], config: PreTrainedConfig | None) -> Loading:
         """Takes what is known out of `kwargs`; what is left are settings of the config."""
+        for name in _IN_BITS:
+            if kwargs.pop(name, None):
+                raise ValueError(f"{name} is not supported\nhint: {_CODES}")
         for name in _REFUSED:
             if kwargs.pop(name, None):
                 raise ValueError(f"{name} is not supported")
@@ -113,6 +119,8 @@ def _numbers(kwargs: dict[str, Any]) -> dict[str, Any]:
     name = dtype_name(dtype)
     if name is None:
         raise ValueError(f"dtype must be a dtype or its name, got {dtype!r}")
+    if name.startswith("int"):
+        raise ValueError(f"dtype must be a dtype of floats, got {dtype!r}\nhint: {_CODES}")
     return {"dtype": name}
 
 

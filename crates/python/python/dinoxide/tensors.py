@@ -48,6 +48,18 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
         """The axes in another order."""
         return self.transpose(*dims)
 
+    def transpose(self, *dims: Any) -> Tensor:
+        """numpy's transpose; of more than two axes, two numbers swap two of them, as torch does."""
+        if len(dims) == 2 < self.ndim:
+            return self.swapaxes(*dims)
+        return super().transpose(*dims)
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """numpy's view of another type; of whole numbers, torch's: another shape."""
+        if args and all(isinstance(size, int) for size in args):
+            return self.reshape(args)
+        return super().view(*args, **kwargs)
+
     def mean(self, *args: Any, dim: Dims = None, keepdim: bool = False, **kwargs: Any) -> Any:
         """numpy's mean; `dim` and `keepdim` are torch's names of `axis` and `keepdims`."""
         return super().mean(*args, **_axis(dim, keepdim), **kwargs)  # type: ignore[call-overload]
@@ -83,7 +95,7 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
 
     def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
         """The same memory as a plain numpy array."""
-        return self.view(np.ndarray)
+        return self.view(np.ndarray)  # type: ignore[no-any-return]
 
     def detach(self) -> Tensor:
         """Itself: there are no gradients."""
@@ -95,7 +107,7 @@ class Tensor(np.ndarray[Any, np.dtype[Any]]):
 
     def clone(self) -> Tensor:
         """A copy."""
-        return self.copy().view(Tensor)
+        return self.copy().view(Tensor)  # type: ignore[no-any-return]
 
     def dim(self) -> int:
         """The number of axes."""
