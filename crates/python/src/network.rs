@@ -121,7 +121,7 @@ impl Network {
     /// so.
     #[pyo3(signature = (dir, max_shard_size=None))]
     fn save_pretrained(&self, py: Python<'_>, dir: PathBuf, max_shard_size: Option<&str>) -> PyResult<()> {
-        let net = self.net()?;
+        let net = self.shown()?;
         let max_shard_size = max_shard_size.map(str::parse::<ShardSize>).transpose();
         let max_shard_size =
             max_shard_size.map_err(|error| exception(Error::from(error)))?.unwrap_or_default();

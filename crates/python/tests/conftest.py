@@ -1,36 +1,17 @@
-"""What all tests share: where the fixtures are, goldens as dictionaries, Transformers where it is
-installed."""
+"""What all tests share: where the fixtures are, the pixels of goldens, Transformers where it is installed."""
 
 from __future__ import annotations
 
-import json
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from recorded import ROOT
 from tolerances import OUTPUT
 
-ROOT = Path(__file__).resolve().parents[3]
 FIXTURES = ROOT / "fixtures"
 PICTURES = ROOT / "pictures"
-
-_DTYPES = {"F32": "<f4", "F64": "<f8", "I64": "<i8", "U8": "u1", "BOOL": "?", "F16": "<f2", "I8": "i1"}
-
-
-def read_safetensors(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """The tensors and the metadata of a safetensors file."""
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header: dict[str, Any] = json.loads(data[8 : 8 + length])
-    metadata = header.pop("__metadata__", {})
-    body = data[8 + length :]
-    tensors = {}
-    for name, entry in header.items():
-        start, end = entry["data_offsets"]
-        tensors[name] = np.frombuffer(body[start:end], _DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensors, metadata
 
 
 def hash32(spec: str) -> np.ndarray:

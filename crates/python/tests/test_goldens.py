@@ -9,7 +9,8 @@ from typing import Any
 import dinoxide
 import numpy as np
 import pytest
-from conftest import FIXTURES, assert_close, hash32, read_safetensors
+from conftest import FIXTURES, assert_close, hash32
+from recorded import read_safetensors
 
 
 def goldens() -> list[Path]:
