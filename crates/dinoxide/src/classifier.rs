@@ -188,7 +188,12 @@ impl ImageClassifier {
         self.loss_as(logits, &labels.into(), problem_type, Some(num_items_in_batch))
     }
 
-    fn loss_as(
+    /// The same by a problem type of the caller's instead of the config's; without one, by the kind of the labels. Without
+    /// `num_items_in_batch` it is over the labels that count.
+    ///
+    /// # Errors
+    /// As [`Self::loss`].
+    pub fn loss_as(
         &self,
         logits: &ArrayView2<'_, f32>,
         labels: &Labels<'_>,

@@ -1,27 +1,16 @@
 //! What a forward is asked beside its pixels: masks, labels, outputs, train mode.
 
 use crate::{error::exception, interrupt::Signals};
-use dinoxide::{
-    CheckpointError, Error, Inputs, Labels, OutputHiddenStates, SeededDraws, config::ProblemType,
-    ndarray::ArrayView2,
-};
+use dinoxide::{CheckpointError, Inputs, Labels, OutputHiddenStates, SeededDraws, config::ProblemType};
 use numpy::{PyReadonlyArray2, PyReadonlyArray4, PyReadonlyArrayDyn};
 use pyo3::prelude::*;
 
 /// The loss that is asked for.
 pub(crate) struct AskedLoss<'a> {
-    labels: Labels<'a>,
+    pub(crate) labels: Labels<'a>,
     /// What Python's config says; where it says nothing, the labels decide.
-    problem_type: Option<ProblemType>,
-    num_items_in_batch: Option<usize>,
-}
-
-impl AskedLoss<'_> {
-    /// Of logits [B, labels].
-    pub(crate) fn loss(&self, logits: &ArrayView2<'_, f32>, num_labels: usize) -> Result<f32, Error> {
-        let problem_type = self.problem_type.unwrap_or_else(|| self.labels.problem_type(num_labels));
-        Ok(dinoxide::loss_over(problem_type, logits, &self.labels, self.num_items_in_batch)?)
-    }
+    pub(crate) problem_type: Option<ProblemType>,
+    pub(crate) num_items_in_batch: Option<usize>,
 }
 
 /// What a forward is asked beside its pixels, as a dictionary.

@@ -73,9 +73,10 @@ impl Net {
             Self::Backbone(backbone) => Outcome::Backbone(backbone.forward(inputs)?),
             Self::Classifier(classifier) => {
                 let mut outputs = classifier.forward(inputs)?;
-                if let Some(asked) = labels {
-                    let common = classifier.config().common();
-                    outputs.loss = Some(asked.loss(&outputs.logits.view(), common.num_labels())?);
+                if let Some(AskedLoss { labels, problem_type, num_items_in_batch }) = labels {
+                    let logits = outputs.logits.view();
+                    outputs.loss =
+                        Some(classifier.loss_as(&logits, labels, *problem_type, *num_items_in_batch)?);
                 }
                 Outcome::Classifier(outputs)
             }
